@@ -1,0 +1,59 @@
+"""The contract of every swapper: a prepared identity and a tracked face in, a patch out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from engines.face import Landmarks
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFace:
+    """One photo of the face to wear, with its face located."""
+
+    image: np.ndarray
+    """uint8 [H, W, 3] BGR, upright."""
+    landmarks: Landmarks
+    name: str
+    """What a person calls this photo: its file name."""
+
+
+@dataclass(slots=True)
+class Patch:
+    """A piece of picture to be blended over the frame. Valid until the swapper's next call."""
+
+    pixels: np.ndarray
+    """uint8 [h, w, 3] BGR."""
+    alpha: np.ndarray
+    """uint8 [h, w]: 0 keeps the frame, 255 shows the patch."""
+    left: int
+    """Frame column of the patch's first column; the patch lies wholly inside the frame."""
+    top: int
+    """Frame row of the patch's first row."""
+
+
+class Swapper(Protocol):
+    """Draws one identity. ``prepare`` may be called from any thread; ``swap`` from the lane's alone."""
+
+    name: str
+
+    def prepare(self, faces: Sequence[SourceFace]) -> Any:
+        """The identity of one person, from one or more photos: hundreds of milliseconds, once. Raises ``PhotoError``."""
+        ...
+
+    def swap(self, image: np.ndarray, points: np.ndarray, identity: Any, face_id: int, captured_ns: int) -> Patch | None:
+        """Draws ``identity`` onto the face in ``image``.
+
+        ``image``: uint8 [H, W, 3] BGR, only read. ``points``: float32 [468, 3] FaceMesh landmarks in its pixels.
+        ``face_id`` keys what the swapper remembers of a face from frame to frame (light, colour); ``captured_ns`` dates it.
+        None where nothing of the face lies inside the picture.
+        """
+        ...
+
+    def forget(self, face_id: int) -> None:
+        """Drops what is remembered of a face that has left."""
+        ...

@@ -1,0 +1,55 @@
+"""The contract of every source of pictures. A source is one file that registers itself with ``register_source``."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from rt.audio import AudioBus
+from rt.frame import VideoFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Grab:
+    """A picture that is there to be fetched."""
+
+    captured_ns: int
+    """When it was handed over, on the line's clock (the driver's own stamp where it gives one)."""
+    media_ns: int
+    """The source's own presentation time from its start."""
+
+
+class Source(Protocol):
+    """A camera, a file, a drawing. Every method but ``describe`` is called on the capture thread."""
+
+    live: bool
+    """True where pictures pass whether or not they are fetched; False where reading waits (a file in an offline job)."""
+
+    def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
+        """Makes the source ready and says what was granted. Sound, where there is any, is published to ``audio``.
+
+        ``stop``: set when the line is to end; every wait inside the source must end with it. Raises ``SourceError``.
+        """
+        ...
+
+    def grab(self) -> Grab | None:
+        """Blocks until the next picture is there. None at the end or after ``stop``. Raises ``SourceError``."""
+        ...
+
+    def retrieve(self, into: np.ndarray) -> None:
+        """Writes the picture of the last ``grab`` into ``into``: uint8 [H, W, 3] BGR full range, of the opened size.
+
+        Not called for a picture that the line has no room for.
+        """
+        ...
+
+    def close(self) -> None:
+        """Releases the device. May be called twice, and after a failed ``open``."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """JSON-ready: what was asked for, what was granted, backend (any thread)."""
+        ...

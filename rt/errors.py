@@ -1,0 +1,37 @@
+"""What can go wrong on the line.
+
+RtError
+├── SourceError          the input cannot be opened or read
+│   └── NoVideoError     the input holds no pictures
+├── SinkError            an output cannot be opened or written
+│   └── SinkRetryError   …but may work again later: the sink is reopened with back-off
+└── OptionError          a SPEC or option that means nothing
+
+Every message says what was given, what is accepted and what to do.
+"""
+
+from __future__ import annotations
+
+
+class RtError(Exception):
+    """Base of all errors of the real-time line; its text is fit to be shown to a person."""
+
+
+class SourceError(RtError):
+    """The input cannot be opened, or broke while it was read."""
+
+
+class NoVideoError(SourceError):
+    """The input opened, and holds no video stream."""
+
+
+class SinkError(RtError):
+    """An output cannot be opened or written; it is closed and the rest of the line goes on."""
+
+
+class SinkRetryError(SinkError):
+    """An output broke in a way that may pass (network, server restart): it is opened again with back-off."""
+
+
+class OptionError(RtError):
+    """An input SPEC or an option that cannot be understood."""
