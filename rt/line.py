@@ -1,0 +1,203 @@
+"""The line: capture → infer → sinks. Here is the whole journey of a frame.
+
+    capture thread ──slot──▶ mailbox ──▶ infer thread ──▶ a mailbox and a thread for every sink
+
+Between the threads stands a mailbox of one in which the latest wins: a slow stage builds no queue, and what it cannot take is
+dropped and counted. A sink that loses nothing has a deeper one and pushes back.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from rt import timecode
+from rt.audio import AudioBus
+from rt.capture.contract import Grab, Source
+from rt.clock import Clock
+from rt.errors import RtError, SinkError
+from rt.frame import Frame, VideoFormat
+from rt.lane import Lane
+from rt.metrics import Metrics
+from rt.options import Look
+from rt.ring import Closed, Mailbox, SlotRing
+from rt.sinks.contract import Sink
+from rt.sinks.runner import SinkRunner, SinkState
+
+log = logging.getLogger(__name__)
+
+OWN_SLOTS = 4
+"""Slots beside those of the sinks: one being filled, one waiting, one on the lane, one kept for the freeze policy."""
+
+FIRST_CONTACT_S = 20.0
+"""How long a line goes on whose sinks have all failed to open, before it gives up."""
+
+
+class Line:
+    """One running pipeline. ``start``, ``stop`` and ``join`` belong to the thread that made it; the rest is any thread's."""
+
+    def __init__(
+        self,
+        source: Source,
+        lane: Lane,
+        sinks: Sequence[Sink],
+        look: Look,
+        clock: Clock,
+        metrics: Metrics,
+        audio: AudioBus,
+        *,
+        burn_timecode: bool = False,
+    ) -> None:
+        """``burn_timecode``: capture time is painted into the pictures, for a sink or a receiver to read the age from."""
+        self.error: Exception | None = None
+        """Why the line ended, when it ended by itself and not at the end of the input."""
+        self.video: VideoFormat | None = None
+        """What the source granted; set once started."""
+        self.runners: tuple[SinkRunner, ...] = ()
+        self._source = source
+        self._lane = lane
+        self._look = look  # replaced as a whole; stages take it at the start of a frame
+        self._clock = clock
+        self._metrics = metrics
+        self._audio = audio
+        self._burn_timecode = burn_timecode
+        self._stop = threading.Event()
+        self._opened = threading.Event()
+        self._over = threading.Event()
+        self._inbox: Mailbox[Frame] = Mailbox(1, lossless=not source.live)
+        self.runners = tuple(SinkRunner(sink, clock, metrics, self._stop, self._check_sinks) for sink in sinks)
+        self._seq = -1  # capture thread
+        self._ring: SlotRing | None = None  # made by the capture thread before _opened is set
+        self._started_ns = clock.now_ns()
+        self._capture_thread = threading.Thread(target=self._capture, name="capture", daemon=True)
+        self._infer_thread = threading.Thread(target=self._infer, name="infer", daemon=True)
+
+    # --- what others may ask ---
+
+    def start(self) -> None:
+        """Returns once the source is open and every thread runs. Raises ``SourceError``."""
+        self._capture_thread.start()
+        self._opened.wait()
+        if self.error is not None:
+            self._capture_thread.join()
+            self._lane.close()
+            raise self.error
+        assert self.video is not None
+        self._started_ns = self._clock.now_ns()
+        for runner in self.runners:
+            runner.start(self.video)
+        self._infer_thread.start()
+
+    def update(self, look: Look) -> None:
+        """Takes effect with the next frame."""
+        self._look = look
+
+    def stop(self) -> None:
+        """Asks the line to end: nothing more is captured, what is under way is delivered. Returns at once."""
+        self._stop.set()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Waits until the line has come to its end by itself or by ``stop``. True when it has."""
+        return self._over.wait(timeout_s)
+
+    def join(self, timeout_s: float = 15.0) -> None:
+        """Waits for every thread; says which did not end in time."""
+        for thread in (self._capture_thread, self._infer_thread):
+            thread.join(timeout_s)
+            if thread.is_alive():
+                log.warning("%s did not end within %g s", thread.name, timeout_s)
+        for runner in self.runners:
+            if not runner.join(timeout_s):
+                log.warning("sink %s did not end within %g s and is left behind", runner.sink.name, timeout_s)
+
+    # --- capture thread ---
+
+    def _capture(self) -> None:
+        try:
+            self._open_source()
+            while not self._stop.is_set() and (grab := self._source.grab()) is not None:
+                self._metrics.count("frames_in")
+                self._take_in(grab)
+        except RtError as error:
+            self.error = error
+        except Exception as error:
+            log.exception("capture broke unexpectedly")
+            self.error = error
+        finally:
+            self._source.close()
+            self._inbox.close()
+            self._opened.set()
+
+    def _open_source(self) -> None:
+        self.video = self._source.open(self._stop, self._audio)
+        slots = OWN_SLOTS + sum(runner.slots_needed for runner in self.runners)
+        self._ring = SlotRing(slots, self.video.height, self.video.width)
+        self._opened.set()
+
+    def _take_in(self, grab: Grab) -> None:
+        assert self._ring is not None
+        slot = self._ring.acquire(timeout_s=0.0 if self._source.live else 60.0)
+        if slot is None:
+            self._metrics.drop("capture", self._clock.now_ns())
+            return
+        begin_ns = self._clock.now_ns()
+        self._source.retrieve(slot.pixels)
+        if self._burn_timecode:
+            timecode.burn(slot.pixels, grab.captured_ns // 1000)
+        self._seq += 1
+        self._seq += 1
+        frame = Frame(slot.pixels, self._seq, grab.captured_ns, grab.media_ns, slot=slot)
+        frame.marks["capture"] = self._clock.now_ns() - begin_ns
+        displaced = self._inbox.put(frame)
+        if displaced is not None and displaced.slot is not None:
+            self._metrics.drop("infer", self._clock.now_ns())
+            displaced.slot.release()
+
+    # --- infer thread ---
+
+    def _infer(self) -> None:
+        try:
+            while (frame := self._inbox.take()) is not None:
+                self._lane.process(frame, self._look)
+                self._publish(frame)
+        except Closed:
+            pass  # the end of the input
+        except Exception as error:
+            log.exception("the lane broke unexpectedly")
+            self.error = error
+        finally:
+            self._finish()
+
+    def _publish(self, frame: Frame) -> None:
+        assert frame.slot is not None
+        self._metrics.count("frames_out")
+        self._metrics.stages(frame.marks)
+        frame.slot.retain(len(self.runners))
+        for runner in self.runners:
+            runner.offer(frame)
+        frame.slot.release()
+
+    def _finish(self) -> None:
+        self._stop.set()
+        for frame in self._inbox.drain():
+            if frame.slot is not None:
+                frame.slot.release()
+        self._lane.close()
+        for runner in self.runners:
+            runner.end()
+        self._over.set()
+
+    # --- sink threads ---
+
+    def _check_sinks(self) -> None:
+        """Ends the line when no sink is left that could ever take a frame."""
+        if all(runner.state is SinkState.FAILED for runner in self.runners) or self._nobody_answers():
+            errors = [runner.error for runner in self.runners if runner.error is not None]
+            self.error = self.error or SinkError(str(errors[0]))
+            self._stop.set()
+
+    def _nobody_answers(self) -> bool:
+        waiting = {SinkState.RETRYING, SinkState.FAILED}
+        since_s = (self._clock.now_ns() - self._started_ns) / 1e9
+        return since_s > FIRST_CONTACT_S and all(r.state in waiting and not r.ever_worked for r in self.runners)

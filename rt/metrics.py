@@ -1,0 +1,101 @@
+"""What the line counts of itself. The HUD, the report and the bench read the same numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+
+class Samples:
+    """The last ``capacity`` measurements of one quantity. Not thread-safe by itself: ``Metrics`` guards it."""
+
+    def __init__(self, capacity: int = 1 << 16) -> None:
+        self._values = np.empty(capacity, np.float32)
+        self._count = 0
+        self._max = 0.0
+
+    def add(self, value: float) -> None:
+        self._values[self._count % len(self._values)] = value
+        self._count += 1
+        self._max = max(self._max, value)
+
+    def summary(self, *percentiles: int) -> dict[str, float]:
+        """``{"p50": …, …, "max": …}`` rounded to microseconds; empty when nothing was measured. ``max`` is of all time."""
+        if not self._count:
+            return {}
+        kept = self._values[: min(self._count, len(self._values))]
+        values = np.percentile(kept, percentiles)
+        return {**{f"p{p}": round(float(v), 3) for p, v in zip(percentiles, values, strict=True)}, "max": round(self._max, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The numbers of one moment."""
+
+    frames_in: int
+    """Pictures the source delivered, dropped ones included."""
+    frames_out: int
+    """Pictures that were handed to the sinks."""
+    dropped: dict[str, int]
+    """By place: ``capture`` (no free slot), ``infer`` (a newer one came first), ``sink:NAME``."""
+    lost_frames: int
+    """Pictures in which a face that had been there was not found."""
+    faces: int
+    """Different faces seen."""
+    age_ms: dict[str, dict[str, float]]
+    """Sink name → p50, p95, p99, max of now minus capture when the sink had taken the frame."""
+    stages_ms: dict[str, dict[str, float]]
+    """Stage name → p50, p95, max."""
+    last_drop_ns: int | None
+    """When a frame was last dropped, on the line's clock."""
+
+
+class Metrics:
+    """Any thread; every call is a few hundred nanoseconds under one lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()  # all below guarded by _lock
+        self._dropped: Counter[str] = Counter()
+        self._ages: dict[str, Samples] = {}
+        self._stages: dict[str, Samples] = {}
+        self._last_drop_ns: int | None = None
+
+    def count(self, what: str, number: int = 1) -> None:
+        with self._lock:
+            self._counts[what] += number
+
+    def high_water(self, what: str, value: int) -> None:
+        with self._lock:
+            self._counts[what] = max(self._counts[what], value)
+
+    def drop(self, place: str, now_ns: int) -> None:
+        with self._lock:
+            self._dropped[place] += 1
+            self._last_drop_ns = now_ns
+
+    def age(self, sink: str, age_ms: float) -> None:
+        with self._lock:
+            self._ages.setdefault(sink, Samples()).add(age_ms)
+
+    def stages(self, marks_ns: dict[str, int]) -> None:
+        """``marks_ns``: stage name → nanoseconds spent, as a frame carries them."""
+        with self._lock:
+            for name, spent_ns in marks_ns.items():
+                self._stages.setdefault(name, Samples()).add(spent_ns / 1e6)
+
+    def snapshot(self) -> Snapshot:
+        with self._lock:
+            return Snapshot(
+                frames_in=self._counts["frames_in"],
+                frames_out=self._counts["frames_out"],
+                dropped=dict(self._dropped),
+                lost_frames=self._counts["lost_frames"],
+                faces=self._counts["faces"],
+                age_ms={name: samples.summary(50, 95, 99) for name, samples in self._ages.items()},
+                stages_ms={name: samples.summary(50, 95) for name, samples in self._stages.items()},
+                last_drop_ns=self._last_drop_ns,
+            )

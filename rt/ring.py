@@ -1,0 +1,139 @@
+"""How a frame changes hands: slots that hold pixels, and mailboxes that hold the newest.
+
+The steady state allocates nothing: pixels live in slots made once, a slot returns to its ring when the last holder lets go,
+and a mailbox holds a number of items that was decided beforehand.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+Allocate = Callable[[tuple[int, int, int]], np.ndarray]
+"""Makes a slot's memory; a CUDA lane gives one that returns page-locked memory."""
+
+
+def _plain_memory(shape: tuple[int, int, int]) -> np.ndarray:
+    return np.zeros(shape, np.uint8)
+
+
+class Slot:
+    """Memory for one picture, counted by its holders. Made by a ``SlotRing``."""
+
+    def __init__(self, ring: SlotRing, pixels: np.ndarray) -> None:
+        self._ring = ring
+        self.pixels = pixels
+        """uint8 [H, W, 3]; written by the one owner, read-only once it has several holders."""
+        self.holders = 0
+        """Guarded by the ring's lock."""
+
+    def retain(self, count: int = 1) -> None:
+        """Adds holders. Any thread that is a holder itself."""
+        self._ring._change(self, count)
+
+    def release(self) -> None:
+        """Lets go; the slot is free again when nobody holds it. Raises RuntimeError when nobody does already."""
+        self._ring._change(self, -1)
+
+
+class SlotRing:
+    """A fixed number of slots of one size. Any thread."""
+
+    def __init__(self, count: int, height: int, width: int, allocate: Allocate = _plain_memory) -> None:
+        if count < 1:
+            raise ValueError(f"a ring of {count} slots cannot hold a frame; give 1 or more")
+        self._lock = threading.Lock()
+        self._slots = tuple(Slot(self, allocate((height, width, 3))) for _ in range(count))
+        self._free = deque(self._slots)  # guarded by _lock
+        self._freed = threading.Condition(self._lock)
+
+    def acquire(self, timeout_s: float = 0.0) -> Slot | None:
+        """A free slot with the caller as its one holder; None when none comes free in time."""
+        with self._freed:
+            if not self._free and not self._freed.wait_for(lambda: bool(self._free), timeout_s):
+                return None
+            slot = self._free.popleft()
+            slot.holders = 1
+            return slot
+
+    @property
+    def free(self) -> int:
+        """Slots that nobody holds."""
+        with self._lock:
+            return len(self._free)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def _change(self, slot: Slot, by: int) -> None:
+        with self._freed:
+            if slot.holders < 1:
+                raise RuntimeError("a slot that nobody holds was retained or released; its pixels may belong to another frame")
+            slot.holders += by
+            if slot.holders == 0:
+                self._free.append(slot)
+                self._freed.notify()
+
+
+class Closed(Exception):
+    """The mailbox is closed and nothing is left in it."""
+
+
+class Mailbox(Generic[T]):
+    """What stands between two threads: holds ``depth`` items; when full, the oldest gives way (or the sender waits, if lossless)."""
+
+    def __init__(self, depth: int = 1, lossless: bool = False) -> None:
+        if depth < 1:
+            raise ValueError(f"a mailbox of depth {depth} cannot hold an item; give 1 or more")
+        self._depth = depth
+        self._lossless = lossless
+        self._changed = threading.Condition()
+        self._items: deque[T] = deque()  # guarded by _changed, as is all below
+        self._closed = False
+
+    def put(self, item: T) -> T | None:
+        """Leaves an item; returns what did not fit: the oldest item, or this one when the box is closed.
+
+        The caller owns what it gets back. A lossless box blocks while it is full instead.
+        """
+        with self._changed:
+            if self._lossless:
+                self._changed.wait_for(lambda: self._closed or len(self._items) < self._depth)
+            if self._closed:
+                return item
+            displaced = self._items.popleft() if len(self._items) == self._depth else None
+            self._items.append(item)
+            self._changed.notify_all()
+            return displaced
+
+    def take(self, timeout_s: float | None = None) -> T | None:
+        """The oldest item, waited for; None when none comes in time. Raises ``Closed`` when none will ever come."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or bool(self._items), timeout_s)
+            if self._items:
+                item = self._items.popleft()
+                self._changed.notify_all()
+                return item
+            if self._closed:
+                raise Closed
+            return None
+
+    def close(self) -> None:
+        """No further item is let in; what is inside can still be taken. Wakes everyone who waits. May be called twice."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def drain(self) -> list[T]:
+        """Takes everything at once, for the one who clears up."""
+        with self._changed:
+            items = list(self._items)
+            self._items.clear()
+            self._changed.notify_all()
+            return items

@@ -1,0 +1,170 @@
+"""A sink's own thread: what it takes from its mailbox, and what happens when the sink breaks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+from rt.clock import Clock
+from rt.errors import SinkError, SinkRetryError
+from rt.frame import Frame, VideoFormat
+from rt.metrics import Metrics
+from rt.ring import Closed, Mailbox
+from rt.sinks.contract import Sink
+
+log = logging.getLogger(__name__)
+
+BACK_OFF_S = (1, 2, 4, 8, 16, 30)
+"""Seconds between one try and the next; the last is repeated."""
+
+LOSSLESS_DEPTH = 8
+"""Frames that may wait for a sink that loses nothing, before it pushes back: a quarter of a second at 30 fps."""
+
+
+class SinkState(StrEnum):
+    """What a person is told of a sink."""
+
+    OPENING = "opening"
+    ON = "on"
+    RETRYING = "retrying"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class SinkRunner:
+    """Runs one sink. ``offer`` is called by the line, everything else of the sink by the runner's thread."""
+
+    def __init__(self, sink: Sink, clock: Clock, metrics: Metrics, stop: threading.Event, changed: Callable[[], None]) -> None:
+        """``stop`` ends waits between tries; ``changed`` is called, without arguments, whenever ``state`` has changed."""
+        self.sink = sink
+        self.slots_needed = (LOSSLESS_DEPTH if sink.lossless else 1) + 1
+        """Slots this sink may hold: those waiting and the one in hand."""
+        self.state = SinkState.OPENING
+        self.error: SinkError | None = None
+        """The last thing that went wrong; any thread may read it."""
+        self._clock = clock
+        self._metrics = metrics
+        self._stop = stop
+        self._changed = changed
+        self._box: Mailbox[Frame] = Mailbox(LOSSLESS_DEPTH if sink.lossless else 1, sink.lossless)
+        self._frames = 0  # runner thread, as are the next two
+        self._tries = 0
+        self._reconnects = 0
+        self._thread = threading.Thread(target=self._run, name=f"sink-{sink.name}", daemon=True)
+        self._video: VideoFormat | None = None
+
+    def start(self, video: VideoFormat) -> None:
+        self._video = video
+        self._thread.start()
+
+    def offer(self, frame: Frame) -> None:
+        """Leaves a frame, whose slot the caller has retained for this sink. Blocks only for a lossless sink that is behind."""
+        displaced = self._box.put(frame)
+        if displaced is not None:
+            if self.state is not SinkState.FAILED:
+                self._metrics.drop(f"sink:{self.sink.name}", self._clock.now_ns())
+            _release(displaced)
+
+    def end(self) -> None:
+        """No more frames come; what waits is still written."""
+        self._box.close()
+
+    def join(self, timeout_s: float) -> bool:
+        """True when the thread has ended."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    @property
+    def ever_worked(self) -> bool:
+        return self._frames > 0
+
+    def statistics(self) -> dict[str, Any]:
+        """JSON-ready (any thread)."""
+        facts = {"state": str(self.state), "frames": self._frames, "reconnects": self._reconnects}
+        if self.error is not None:
+            facts["error"] = str(self.error)
+        return {**facts, **self.sink.statistics()}
+
+    # --- runner thread ---
+
+    def _run(self) -> None:
+        try:
+            while not self._serve_until_broken():
+                pass
+        except SinkError as error:
+            self._fail(error)
+        except Exception as error:
+            log.exception("sink %s broke unexpectedly", self.sink.name)
+            self._fail(SinkError(f"{self.sink.name}: unexpected {type(error).__name__}: {error}; the log has the details"))
+        finally:
+            self._box.close()
+            for frame in self._box.drain():
+                _release(frame)
+
+    def _serve_until_broken(self) -> bool:
+        """One connection from open to close. True when the work is over, False when it is to be tried again."""
+        assert self._video is not None
+        try:
+            try:
+                self.sink.open(self._video)
+                self._tries_succeeded()
+                self._deliver()
+            finally:
+                self.sink.close()
+        except SinkRetryError as error:
+            return not self._wait_for_retry(error)
+        self._become(SinkState.CLOSED)
+        return True
+
+    def _deliver(self) -> None:
+        while True:
+            try:
+                frame = self._box.take(self._patience_s())
+            except Closed:
+                return
+            if frame is None:
+                self.sink.idle(self._clock.now_ns())
+                continue
+            try:
+                self.sink.write(frame)
+                self._frames += 1
+                self._metrics.age(self.sink.name, frame.age_ms(self._clock.now_ns()))
+            finally:
+                _release(frame)
+
+    def _patience_s(self) -> float | None:
+        deadline_ns = self.sink.deadline_ns()
+        return None if deadline_ns is None else max(0.0, (deadline_ns - self._clock.now_ns()) / 1e9)
+
+    def _tries_succeeded(self) -> None:
+        self._reconnects += self._tries > 0
+        self._tries = 0
+        self._become(SinkState.ON)
+
+    def _wait_for_retry(self, error: SinkRetryError) -> bool:
+        """True when the time has come to try again, False when the line ended meanwhile."""
+        pause_s = BACK_OFF_S[min(self._tries, len(BACK_OFF_S) - 1)]
+        self._tries += 1
+        self.error = error
+        self._become(SinkState.RETRYING)
+        log.warning("%s; next try in %d s", error, pause_s, extra={"sink": self.sink.name})
+        for frame in self._box.drain():
+            _release(frame)
+        return self._clock.wait_until(self._clock.now_ns() + pause_s * 1_000_000_000, self._stop)
+
+    def _fail(self, error: SinkError) -> None:
+        self.error = error
+        log.error("%s", error, extra={"sink": self.sink.name})
+        self._become(SinkState.FAILED)
+
+    def _become(self, state: SinkState) -> None:
+        self.state = state
+        self._changed()
+
+
+def _release(frame: Frame) -> None:
+    if frame.slot is not None:
+        frame.slot.release()
