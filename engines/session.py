@@ -1,6 +1,6 @@
 """The contract that every runtime keeps: named tensors in, named tensors out.
 
-A runtime is one file that calls ``register_runtime`` where it stands; whoever needs a model asks ``open_session``.
+A runtime is one file that registers itself where it stands; whoever needs a model asks ``open_session``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+
+from engines.errors import ModelError
+from engines.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,21 @@ class Session(Protocol):
     def close(self) -> None:
         """Frees what the runtime holds. May be called twice."""
         ...
+
+
+OpenSession = Callable[..., Session]
+"""``open(path, *, threads) -> Session``; raises ``ModelError``."""
+
+runtimes: Registry[OpenSession] = Registry("runtime")
+
+
+def open_session(path: Path, *, runtime: str = "ort", threads: int = 1) -> Session:
+    """Opens a model file. ``threads``: how many processor threads the model may use; one leaves room for the line's others.
+
+    Raises ``ModelError`` for a file that is missing or no model, and for a runtime nobody knows.
+    """
+    try:
+        opener = runtimes[runtime]
+    except KeyError as error:
+        raise ModelError(error.args[0]) from None
+    return opener(path, threads=threads)

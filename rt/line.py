@@ -111,6 +111,10 @@ class Line:
             if not runner.join(timeout_s):
                 log.warning("sink %s did not end within %g s and is left behind", runner.sink.name, timeout_s)
 
+    def seconds_since_start(self, at_ns: int) -> float:
+        """When ``at_ns`` was, counted from the moment the source had opened."""
+        return (at_ns - self._started_ns) / 1e9
+
     # --- capture thread ---
 
     def _capture(self) -> None:

@@ -1,0 +1,318 @@
+"""`ffrt`: goes live from the command line; `--headless` needs no window. Sub-commands: demo, bench, doctor, cameras."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import cyclopts
+from cyclopts import Parameter
+from pydantic import ValidationError
+
+from app import console
+from app.errors import AppError, UsageError
+from app.settings import (
+    InputSettings,
+    LookSettings,
+    OutputSettings,
+    RunSettings,
+    Settings,
+    SourceSettings,
+    parse_bitrate,
+    parse_size,
+)
+from engines.errors import EngineError
+from rt.errors import RtError
+from rt.options import OnLost
+
+app = cyclopts.App(name="ffrt", help="Wears a photo's face in live video.", version_flags=["--version"])
+bench = cyclopts.App(name="bench", help="Measures the line, and judges a swapper.")
+app.command(bench)
+
+Many = Parameter(consume_multiple=True)
+Switch = Parameter(negative="")
+
+FIRST_FREE = "auto"
+"""What `--virtual-camera` means without a device."""
+
+
+@app.default
+def live(
+    *,
+    headless: Annotated[bool, Switch] = False,
+    source: Annotated[tuple[Path, ...], Many] = (),
+    source_face: int | None = None,
+    input: str = "synthetic:",
+    size: str | None = None,
+    fps: float | None = None,
+    fourcc: str | None = None,
+    loop: Annotated[bool, Switch] = False,
+    timecode: Annotated[bool, Switch] = False,
+    rtmp: tuple[str, ...] = (),
+    stream: tuple[str, ...] = (),
+    virtual_camera: str | None = None,
+    record: Path | None = None,
+    overwrite: Annotated[bool, Switch] = False,
+    null: Annotated[bool, Switch] = False,
+    bitrate: str | None = None,
+    swapper: str = "mesh",
+    on_lost: OnLost = OnLost.HOLD,
+    opacity: float = 1.0,
+    smoothing: float = 1.0,
+    max_faces: int = 1,
+    hold_frames: int = 5,
+    detect_every: int = 15,
+    seconds: float | None = None,
+    report: Path | None = None,
+    json: Annotated[bool, Switch] = False,
+    verbose: Annotated[bool, Switch] = False,
+) -> int:
+    """Goes live: the face of SOURCE on the person in INPUT, to every output that is named.
+
+    Parameters
+    ----------
+    headless: run without a window.
+    source: photo(s) of the face to wear; several photos of one person are combined. Without one the picture passes unchanged.
+    source_face: which face of the photo, counted from 1 by size; the largest is taken otherwise.
+    input: a camera (`0`, its name, `/dev/video0`), a file or address (rtmp, rtsp, http), `synthetic:` or `-` for MPEG-TS on stdin.
+    size: WIDTHxHEIGHT asked of a camera.
+    fps: frames per second asked of a camera.
+    fourcc: pixel format asked of a camera, as in MJPG.
+    loop: start a file again at its end.
+    timecode: paint the capture time into the picture.
+    rtmp: address to stream to, as in rtmp://server/app/key; may be given several times.
+    stream: any other address to stream to (rtmps, srt, udp); may be given several times.
+    virtual_camera: a camera that OBS, Zoom and browsers can choose; a device, or nothing for the first one free.
+    record: file to record to (.mp4, .mkv, .mov, .ts); playable even if the program is killed.
+    overwrite: replace the file to record to if it exists.
+    null: an output that only measures.
+    bitrate: of streams, as in 2500k or 4M; chosen by size and rate otherwise.
+    swapper: what draws the face.
+    on_lost: what is shown when the face is not found: hold, blur, freeze or show.
+    opacity: 0 shows the person filmed, 1 the source.
+    smoothing: 0 takes landmarks as they come, 1 steadies them fully.
+    max_faces: how many faces are swapped.
+    hold_frames: for how many frames a face that is not found is predicted.
+    detect_every: look for further faces every so many frames.
+    seconds: end after so long.
+    report: file for the report (JSON).
+    json: print the report as JSON instead of a table.
+    verbose: more log lines.
+    """
+    console.set_up_logging(verbose)
+    if not headless:
+        raise UsageError("the window is not part of this version; add --headless, as in `ffrt --headless --source photo.jpg --input 0 --virtual-camera`")
+    settings = Settings(
+        source=SourceSettings(photos=source, face=source_face),
+        input=_input(input, size, fps, fourcc, loop, timecode),
+        look=LookSettings(
+            swapper=swapper,
+            on_lost=on_lost,
+            opacity=opacity,
+            smoothing=smoothing,
+            max_faces=max_faces,
+            hold_frames=hold_frames,
+            detect_every=detect_every,
+        ),
+        output=OutputSettings(
+            streams=(*rtmp, *stream),
+            virtual_camera=None if virtual_camera is None else virtual_camera.replace(FIRST_FREE, ""),
+            record=record,
+            overwrite=overwrite,
+            null=null,
+            bitrate_bps=None if bitrate is None else _usage(parse_bitrate, bitrate),
+        ),
+        run=RunSettings(seconds=seconds, report=report),
+    )
+    if not settings.output:
+        raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --record FILE or --null")
+    return _run(settings, json)
+
+
+@app.command
+def demo(*, out: Path = Path("demo"), seconds: float = 10.0, source: Annotated[tuple[Path, ...], Many] = (), json: Annotated[bool, Switch] = False) -> int:
+    """The main job without a camera: an animated portrait wears a photo's face; leaves a recording, a contact sheet and a report.
+
+    Parameters
+    ----------
+    out: folder for out.mp4, contact_sheet.png and report.json.
+    seconds: how long.
+    source: photo(s) to wear instead of the one that comes with the program.
+    json: print the report as JSON instead of a table.
+    """
+    from app.demo import run_demo
+
+    console.set_up_logging(False)
+    report, files = run_demo(out, seconds, source)
+    _print(report, json)
+    for file in files:
+        console.note(f"wrote {file}")
+    return _status(report)
+
+
+@bench.command(name="live")
+def bench_live(
+    *,
+    input: str = "synthetic:size=1280x720,fps=30",
+    source: Annotated[tuple[Path, ...], Many] = (),
+    seconds: float = 10.0,
+    report: Path | None = None,
+    slow: tuple[str, ...] = (),
+    loop: Annotated[bool, Switch] = False,
+    swapper: str = "mesh",
+    max_faces: int = 1,
+    json: Annotated[bool, Switch] = False,
+) -> int:
+    """Runs the real line into a measuring output; the age is read back from a time code in the pixels.
+
+    Parameters
+    ----------
+    input: as in `ffrt --input`.
+    source: photo(s) to wear; the one that comes with the program otherwise.
+    seconds: how long.
+    report: file for the report (JSON).
+    slow: STAGE:MS makes a stage take longer; STAGE is track, swap or hide. May be given several times.
+    loop: start a file again at its end.
+    swapper: what draws the face.
+    max_faces: how many faces are swapped.
+    json: print the report as JSON instead of a table.
+    """
+    from app.demo import DEMO_PHOTO
+
+    console.set_up_logging(False)
+    settings = Settings(
+        source=SourceSettings(photos=source or (DEMO_PHOTO,)),
+        input=InputSettings(spec=input, timecode=True, loop=loop),
+        look=LookSettings(swapper=swapper, max_faces=max_faces),
+        output=OutputSettings(null=True),
+        run=RunSettings(seconds=seconds, report=report, slow_ms=dict(map(_slow, slow))),
+    )
+    return _run(settings, json)
+
+
+@bench.command(name="quality")
+def bench_quality(
+    *,
+    clips: Path,
+    sources: Path,
+    report: Path | None = None,
+    sheets: Path | None = None,
+    swapper: str = "mesh",
+    max_pairs: int | None = None,
+    json: Annotated[bool, Switch] = False,
+) -> int:
+    """Judges a swapper by an independent recogniser, on every pair of a source photo and a clip.
+
+    Parameters
+    ----------
+    clips: folder of videos with one face.
+    sources: folder of photos.
+    report: file for the report (JSON).
+    sheets: folder for a contact sheet a pair.
+    swapper: what draws the face.
+    max_pairs: look at no more pairs than this.
+    json: print the report as JSON instead of a table.
+    """
+    from app.bench.command import run_quality_command
+
+    console.set_up_logging(False)
+    result = run_quality_command(clips, sources, report, sheets, swapper, max_pairs)
+    console.print_json(result) if json else console.print_quality(result)
+    return 0
+
+
+@app.command
+def doctor(*, json: Annotated[bool, Switch] = False) -> int:
+    """Says what this machine has and lacks, and how to mend it."""
+    from app.doctor import examine, to_dict
+
+    console.set_up_logging(False)
+    findings = examine()
+    console.print_json(to_dict(findings)) if json else console.print_findings(findings)
+    return 0
+
+
+@app.command
+def cameras(*, json: Annotated[bool, Switch] = False) -> int:
+    """Lists the cameras of this machine with their modes."""
+    from dataclasses import asdict
+
+    from rt.capture.camera import list_cameras
+
+    console.set_up_logging(False)
+    found = list_cameras()
+    console.print_json([asdict(camera) for camera in found]) if json else console.print_cameras(found)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The `ffrt` command. Exit status: 0 well, 1 something could not be done, 2 wrong usage."""
+    sys.exit(_guarded(lambda: app(_with_default_device(sys.argv[1:] if arguments is None else arguments), result_action="return_value")))
+
+
+def _guarded(command: Callable[[], Any]) -> int:
+    try:
+        return int(command() or 0)
+    except UsageError as error:
+        console.fail(error)
+        return 2
+    except ValidationError as error:
+        for problem in error.errors():
+            console.fail(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} ({problem['input']!r} was given)")
+        return 2
+    except (AppError, RtError, EngineError) as error:
+        console.fail(error)
+        return 1
+
+
+def _with_default_device(arguments: Sequence[str]) -> list[str]:
+    """`--virtual-camera` may stand alone: the first free device is meant."""
+    filled: list[str] = []
+    for word, following in zip(arguments, [*arguments[1:], "-"], strict=True):
+        filled.append(word)
+        if word == "--virtual-camera" and following.startswith("-"):
+            filled.append(FIRST_FREE)
+    return filled
+
+
+def _input(spec: str, size: str | None, fps: float | None, fourcc: str | None, loop: bool, timecode: bool) -> InputSettings:
+    width, height = (None, None) if size is None else _usage(parse_size, size)
+    return InputSettings(spec=spec, width=width, height=height, fps=fps, fourcc=fourcc, loop=loop, timecode=timecode)
+
+
+def _slow(text: str) -> tuple[str, float]:
+    stage, _, ms = text.partition(":")
+    try:
+        return stage, float(ms)
+    except ValueError:
+        raise UsageError(f"--slow {text!r} was given; write STAGE:MS, as in swap:100") from None
+
+
+def _usage(parse: Callable[[str], Any], text: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _run(settings: Settings, as_json: bool) -> int:
+    from app.run import run_session
+    from app.session import LiveSession
+
+    report = run_session(LiveSession(settings))
+    _print(report, as_json)
+    return _status(report)
+
+
+def _status(report: dict[str, Any]) -> int:
+    from app.run import exit_status
+
+    if report["error"]:
+        console.fail(report["error"])
+    return exit_status(report)
+
+
+def _print(report: dict[str, Any], as_json: bool) -> None:
+    console.print_json(report) if as_json else console.print_report(report)

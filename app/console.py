@@ -1,0 +1,103 @@
+"""What a person reads in the terminal. The only module, with ``cli``, that prints."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.table import Table
+
+from app.doctor import Finding
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def set_up_logging(verbose: bool) -> None:
+    """Log lines go to stderr; the answer of a command goes to stdout."""
+    handler = RichHandler(console=err, show_path=False, show_time=verbose, markup=False, rich_tracebacks=False)
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s", handlers=[handler], force=True)
+
+
+def fail(message: object) -> None:
+    """One clear sentence."""
+    err.print(f"[bold red]ffrt:[/] {_plain(message)}")
+
+
+def note(message: object) -> None:
+    """Something a person should know, beside the answer."""
+    err.print(f"[dim]{_plain(message)}[/]")
+
+
+def print_json(value: Any) -> None:
+    out.print_json(json.dumps(value, ensure_ascii=False)) if out.is_terminal else out.print(
+        json.dumps(value, indent=2, ensure_ascii=False), markup=False
+    )
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """The short table at the end of a run."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, text in _report_rows(report):
+        table.add_row(name, text)
+    out.print(table)
+
+
+def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    source = report["input"]
+    yield "input", str(source.get("granted", source.get("spec", "")))
+    yield "fps", f"{report['fps']:.2f} ({report['frames_out']} of {report['frames_in']} frames in {report['seconds']:.1f} s)"
+    yield "dropped", ", ".join(f"{place} {count}" for place, count in report["dropped"].items())
+    yield "age ms", _percentiles(report["age_ms"])
+    for name, spent in report["stages_ms"].items():
+        yield f"  {name}", _percentiles(spent)
+    for name, sink in report["sinks"].items():
+        yield f"sink {name}", _sink_text(sink)
+    yield "lost", f"{report['lost_frames']} frames; {report['faces']} face(s) seen"
+    rss = report["rss_mb"]
+    yield "cpu", f"{report['cores']:.2f} cores; memory {rss['end']:.0f} MB, peak {rss['peak']:.0f} MB"
+    if report["error"]:
+        yield "ended by", _plain(report["error"])
+
+
+def _percentiles(values: dict[str, float]) -> str:
+    return "  ".join(f"{name} {value:.1f}" for name, value in values.items()) or "-"
+
+
+def _sink_text(sink: dict[str, Any]) -> str:
+    text = f"{sink['state']}, {sink['frames']} frames, age {_percentiles(sink['age_ms'])}"
+    pixel_age = sink.get("pixel_age_ms")
+    if pixel_age:
+        text += f"; by its pixels {_percentiles(pixel_age)}"
+    return text + (f"; {_plain(sink['error'])}" if sink.get("error") else "")
+
+
+def print_findings(findings: Iterable[Finding]) -> None:
+    """What the doctor found, each with the mend."""
+    marks = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "missing": "[red]missing[/]"}
+    for finding in findings:
+        out.print(f"{marks[str(finding.state)]} [bold]{finding.name}[/]: {_plain(finding.what)}")
+        if finding.mend:
+            out.print(f"        → {_plain(finding.mend)}")
+
+
+def print_cameras(cameras: Iterable[Any]) -> None:
+    """A line a camera, its modes below."""
+    cameras = list(cameras)
+    if not cameras:
+        out.print("no camera was found; `--input synthetic:` needs none, and `ffrt doctor` says more")
+    for camera in cameras:
+        out.print(f"[bold]{camera.index}[/] {_plain(camera.name)} ({camera.path})")
+        for mode in camera.modes:
+            out.print(f"    {mode.width}x{mode.height} {mode.fourcc} {mode.fps:g} fps", markup=False)
+
+
+def _plain(text: object) -> str:
+    """Square brackets in names and messages are not markup."""
+    return str(text).replace("[", "\\[")

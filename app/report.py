@@ -1,0 +1,89 @@
+"""The report of a run: what went in and out, how old it was, where the time went, on which machine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from app.errors import AppError
+from app.settings import Settings
+from app.usage import UsageSampler
+from rt.line import Line
+from rt.metrics import Snapshot
+
+PACKAGES = ("ffrt", "numpy", "opencv-contrib-python", "av", "onnxruntime", "numba", "pyvirtualcam")
+"""Whose versions a report names."""
+
+
+def build_report(settings: Settings, line: Line, snapshot: Snapshot, usage: UsageSampler, seconds: float, source: dict[str, Any]) -> dict[str, Any]:
+    """``seconds``: how long the line ran. ``source``: what ``Source.describe`` says."""
+    return {
+        "seconds": round(seconds, 3),
+        "fps": round(snapshot.frames_out / seconds, 3) if seconds > 0 else 0.0,
+        "frames_in": snapshot.frames_in,
+        "frames_out": snapshot.frames_out,
+        "dropped": {**dict.fromkeys(("capture", "infer"), 0), **snapshot.dropped},
+        "last_drop_s": None if snapshot.last_drop_ns is None else round(line.seconds_since_start(snapshot.last_drop_ns), 3),
+        "lost_frames": snapshot.lost_frames,
+        "faces": snapshot.faces,
+        "age_ms": _headline(snapshot, line),
+        "stages_ms": snapshot.stages_ms,
+        "sinks": {r.sink.name: {**r.statistics(), "age_ms": snapshot.age_ms.get(r.sink.name, {})} for r in line.runners},
+        "input": source,
+        "error": str(line.error) if line.error else None,
+        "cpu_seconds": round(usage.cpu_seconds, 2),
+        "cores": round(usage.cpu_seconds / seconds, 3) if seconds > 0 else 0.0,
+        "rss_mb": usage.rss_mb(),
+        "settings": settings.public(),
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+def _headline(snapshot: Snapshot, line: Line) -> dict[str, float]:
+    """The age at the sink that is last to have its frames, lossless ones aside where there are others: they may lag by design."""
+    names = [r.sink.name for r in line.runners if not r.sink.lossless] or [r.sink.name for r in line.runners]
+    ages = [snapshot.age_ms[name] for name in names if snapshot.age_ms.get(name)]
+    return max(ages, key=lambda age: age["p95"], default={})
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of what matters, by package name."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """The machine in a few words, so that a number can be compared."""
+    return {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()}
+
+
+def _processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Atomically. Raises ``AppError`` when the place cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
+            json.dump(value, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+        os.replace(file.name, path)
+    except OSError as error:
+        raise AppError(f"the report cannot be written to {path}: {error.strerror}; give --report a file in a folder that can be written") from error

@@ -1,0 +1,87 @@
+"""LiveSession: builds a line from Settings, runs it, changes it while it runs, and reports. Window and command line use this alone."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+from typing import Any
+
+from app import build
+from app.report import build_report
+from app.settings import Settings
+from app.usage import UsageSampler
+from engines.device.host import HostDevice
+from rt.audio import AudioBus
+from rt.clock import Clock, MonotonicClock
+from rt.lane import Lane, Witness
+from rt.line import Line
+from rt.metrics import Metrics, Snapshot
+
+log = logging.getLogger(__name__)
+
+SWITCH_INTERVAL_S = 0.0005
+"""How long one Python thread may keep another from running. The default, 5 ms, is a sixth of a frame at 30 fps."""
+
+
+class LiveSession:
+    """One run. Made, started, stopped and asked by one thread, but for ``metrics``, which any thread may ask."""
+
+    def __init__(self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None) -> None:
+        """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``."""
+        self.settings = settings
+        self._clock = clock or MonotonicClock()
+        self._metrics = Metrics()
+        self._usage = UsageSampler()
+        audio = AudioBus()
+        analyser = build.Analyser()
+        self._look = build.look(settings, analyser)
+        self._source = build.source(settings, self._clock)
+        sinks = build.sinks(settings, self._clock, audio)
+        tracker = build.tracker(settings, analyser)
+        build.warm_up(tracker, self._look)
+        lane = Lane(HostDevice(), tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
+        self.line = Line(
+            self._source, lane, sinks, self._look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode
+        )
+        self._started_ns = 0
+        self._ended_ns: int | None = None
+
+    def start(self) -> None:
+        """Returns once pictures flow. Raises ``SourceError``."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        gc.collect()
+        gc.freeze()  # what lives now lives to the end: no need to look at it again while live
+        self._usage.start()
+        try:
+            self.line.start()
+        except Exception:
+            self._usage.stop()
+            raise
+        self._started_ns = self._clock.now_ns()
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """True once the line has come to its end."""
+        return self.line.wait(timeout_s)
+
+    def request_stop(self) -> None:
+        """Asks for the end and returns at once; fit for a signal handler."""
+        self.line.stop()
+
+    def close(self) -> None:
+        """Ends the line, waits for its threads and for what is still being written."""
+        self.line.stop()
+        self.line.wait()
+        self._ended_ns = self._clock.now_ns()
+        self.line.join()
+        self._usage.stop()
+        gc.unfreeze()
+
+    def metrics(self) -> Snapshot:
+        """The numbers of this moment. Any thread."""
+        return self._metrics.snapshot()
+
+    def report(self) -> dict[str, Any]:
+        """JSON-ready; after ``close``."""
+        seconds = ((self._ended_ns or self._clock.now_ns()) - self._started_ns) / 1e9
+        return build_report(self.settings, self.line, self.metrics(), self._usage, seconds, self._source.describe())

@@ -1,0 +1,130 @@
+"""One immutable Settings tree. The command line, presets and the window all produce it; nothing else is read while live."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from rt.options import OnLost
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SourceSettings(_Part):
+    """The face to wear."""
+
+    photos: tuple[Path, ...] = ()
+    """Photos of one person."""
+    face: int | None = Field(None, ge=1)
+    """Which face of the photo, counted from 1 by size; None is the largest."""
+
+
+class InputSettings(_Part):
+    """Where the pictures come from; None is the source's own choice."""
+
+    spec: str = "synthetic:"
+    width: int | None = Field(None, ge=16, le=16384)
+    height: int | None = Field(None, ge=16, le=16384)
+    fps: float | None = Field(None, gt=0, le=1000)
+    fourcc: str | None = Field(None, min_length=4, max_length=4)
+    loop: bool = False
+    timecode: bool = False
+    """Paint the capture time into every picture."""
+
+
+class LookSettings(_Part):
+    """How the face is worn."""
+
+    swapper: str = "mesh"
+    opacity: float = Field(1.0, ge=0, le=1)
+    on_lost: OnLost = OnLost.HOLD
+    smoothing: float = Field(1.0, ge=0, le=1)
+    """0 takes landmarks as they come, 1 filters them fully."""
+    max_faces: int = Field(1, ge=1, le=8)
+    hold_frames: int = Field(5, ge=0, le=120)
+    detect_every: int = Field(15, ge=1, le=600)
+    """Look for further faces every so many frames."""
+
+
+class OutputSettings(_Part):
+    """Where the pictures go, any number at once."""
+
+    streams: tuple[str, ...] = ()
+    """rtmp, rtmps, srt, udp addresses. They may hold a secret key: never logged whole."""
+    virtual_camera: str | None = None
+    """Device name, or an empty string for the first one free."""
+    record: Path | None = None
+    overwrite: bool = False
+    null: bool = False
+    bitrate_bps: int | None = Field(None, ge=50_000, le=200_000_000)
+    """None chooses by size and rate."""
+
+    def __bool__(self) -> bool:
+        return bool(self.streams or self.record or self.null or self.virtual_camera is not None)
+
+
+class RunSettings(_Part):
+    """How long, and what is measured."""
+
+    seconds: float | None = Field(None, gt=0)
+    report: Path | None = None
+    slow_ms: dict[str, float] = {}
+    """Stage name → milliseconds it is made to take longer: for benches."""
+
+    @field_validator("slow_ms")
+    @classmethod
+    def _known_stage(cls, value: dict[str, float]) -> dict[str, float]:
+        for name, extra_ms in value.items():
+            if name not in STAGES or not 0 <= extra_ms <= 10_000:
+                raise ValueError(f"{name}:{extra_ms:g} was given; a stage is one of {', '.join(STAGES)}, ms lie in 0 to 10000")
+        return value
+
+
+STAGES = ("track", "swap", "hide")
+"""The stages of a lane that a bench can slow down."""
+
+
+class Settings(_Part):
+    """Everything a live session needs to know."""
+
+    source: SourceSettings = SourceSettings()
+    input: InputSettings = InputSettings()
+    look: LookSettings = LookSettings()
+    output: OutputSettings = OutputSettings()
+    run: RunSettings = RunSettings()
+
+    def public(self) -> dict[str, object]:
+        """JSON-ready, without secrets: stream keys are starred."""
+        tree = self.model_dump(mode="json")
+        tree["output"]["streams"] = [without_key(url) for url in self.output.streams]
+        tree["input"]["spec"] = without_key(self.input.spec)
+        return tree
+
+
+def without_key(url: str) -> str:
+    """The address with user, password, last path part and query starred: ``rtmp://host/app/***``."""
+    match = re.match(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?:[^/@]*@)?(?P<host>[^/?]*)(?P<path>/[^?]*)?(?P<query>\?.*)?$", url, re.I)
+    if match is None:
+        return url
+    folder, _, key = (match["path"] or "").rpartition("/")
+    return f"{match['scheme']}://{match['host']}{folder}{'/***' if key else ''}{'?***' if match['query'] else ''}"
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """``1280x720`` → (1280, 720). Raises ValueError with what is accepted."""
+    match = re.fullmatch(r"(\d+)[x×](\d+)", text.strip().lower())
+    if match is None:
+        raise ValueError(f"size {text!r} was given; write WIDTHxHEIGHT, as in 1280x720")
+    return int(match[1]), int(match[2])
+
+
+def parse_bitrate(text: str) -> int:
+    """``2500k``, ``4M``, ``800000`` → bits per second. Raises ValueError with what is accepted."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmM]?)", text.strip())
+    if match is None:
+        raise ValueError(f"bitrate {text!r} was given; write bits per second, as in 2500k or 4M")
+    return round(float(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2].lower()])
