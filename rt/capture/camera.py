@@ -1,0 +1,229 @@
+"""Cameras through OpenCV: by number, by path, by name."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from rt.audio import AudioBus
+from rt.capture import sources, v4l2
+from rt.capture.contract import Grab
+from rt.capture.request import CaptureRequest
+from rt.clock import Clock
+from rt.errors import SourceError
+from rt.frame import VideoFormat
+
+log = logging.getLogger(__name__)
+
+BACKENDS = {"Linux": (cv2.CAP_V4L2,), "Windows": (cv2.CAP_DSHOW, cv2.CAP_MSMF), "Darwin": (cv2.CAP_AVFOUNDATION,)}
+"""In the order in which they are tried."""
+
+FIRST_FRAME_S = 3.0
+"""A camera that shows nothing for so long after it was opened is said to be mute."""
+
+FAILURES_MAX = 30
+"""Reads in a row that may fail before a camera counts as gone."""
+
+BLACK_LEVEL = 12
+"""Mean grey level under which a picture counts as black: a shutter, a privacy switch, another program that holds the camera."""
+
+BLACK_FRAMES = 60
+"""Black pictures in a row before that is said."""
+
+STAMP_OFF_MAX_NS = 1_000_000_000
+"""A driver's time stamp further from now than this is of another clock, and is not used."""
+
+
+@dataclass(frozen=True, slots=True)
+class CameraMode:
+    """One way in which a camera can deliver."""
+
+    width: int
+    height: int
+    fps: float
+    fourcc: str
+
+
+@dataclass(frozen=True, slots=True)
+class CameraInfo:
+    """A camera of this machine."""
+
+    index: int
+    name: str
+    path: str
+    modes: tuple[CameraMode, ...]
+    """Empty where the system does not tell."""
+
+
+def recognises(spec: str) -> bool:
+    """A number, ``camera:NAME``, a device path, or the name of a camera that exists."""
+    if re.fullmatch(r"\d+", spec) or spec.startswith(("camera:", "/dev/video")):
+        return True
+    if "://" in spec or Path(spec).exists():
+        return False
+    return any(spec.casefold() == camera.name.casefold() for camera in list_cameras())
+
+
+def list_cameras() -> list[CameraInfo]:
+    """The cameras that the system knows, by index; with names and modes on Linux."""
+    if platform.system() == "Linux":
+        return [
+            CameraInfo(device.index, device.name, device.path, tuple(CameraMode(*mode) for mode in device.modes))
+            for device in v4l2.devices()
+        ]
+    return list(_probe())
+
+
+def _probe() -> list[CameraInfo]:
+    """Elsewhere a camera is known by opening it; the first gap ends the search."""
+    found = []
+    for index in range(10):
+        capture = cv2.VideoCapture(index, BACKENDS.get(platform.system(), (cv2.CAP_ANY,))[0])
+        opened = capture.isOpened()
+        capture.release()
+        if not opened:
+            break
+        found.append(CameraInfo(index, f"camera {index}", str(index), ()))
+    return found
+
+
+@sources.register("camera")
+class CameraSource:
+    """One camera. The driver's queue is kept at one picture, so that what is read is new."""
+
+    live = True
+
+    def __init__(self, spec: str, request: CaptureRequest, clock: Clock) -> None:
+        self._spec = spec
+        self._request = request
+        self._clock = clock
+        self._stop = threading.Event()
+        self._capture: cv2.VideoCapture | None = None
+        self._granted = ""
+        self._warning = ""
+        self._first_ns: int | None = None
+        self._black = 0
+        self._video: VideoFormat | None = None
+
+    def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
+        self._stop = stop
+        self._capture = self._open_device(_device_of(self._spec))
+        self._ask()
+        self._await_first_picture()
+        self._video = self._read_granted()
+        return self._video
+
+    def grab(self) -> Grab | None:
+        assert self._capture is not None
+        for _ in range(FAILURES_MAX):
+            if self._stop.is_set():
+                return None
+            if self._capture.grab():
+                return self._stamp(self._capture)
+            self._clock.wait_until(self._clock.now_ns() + 20_000_000, self._stop)
+        raise SourceError(f"camera {self._spec} stopped delivering; check its cable and whether another program has taken it")
+
+    def retrieve(self, into: np.ndarray) -> None:
+        assert self._capture is not None
+        well, picture = self._capture.retrieve(into)
+        if not well:
+            return  # the slot keeps the picture it had; the next grab tells whether the camera is gone
+        if picture is not into:
+            np.copyto(into, picture if picture.shape == into.shape else cv2.resize(picture, into.shape[1::-1]))
+        self._watch_for_black(into)
+
+    def close(self) -> None:
+        if self._capture is not None:
+            self._capture.release()
+            self._capture = None
+
+    def describe(self) -> dict[str, Any]:
+        asked = {name: getattr(self._request, name) for name in ("width", "height", "fps", "fourcc") if getattr(self._request, name)}
+        facts: dict[str, Any] = {"spec": self._spec, "asked": asked, "granted": self._granted}
+        return {**facts, "warning": self._warning} if self._warning else facts
+
+    # --- capture thread ---
+
+    def _open_device(self, device: int | str) -> cv2.VideoCapture:
+        tried = []
+        for backend in BACKENDS.get(platform.system(), (cv2.CAP_ANY,)):
+            capture = cv2.VideoCapture(device, backend)
+            if capture.isOpened():
+                return capture
+            capture.release()
+            tried.append(cv2.videoio_registry.getBackendName(backend))
+        raise SourceError(f"camera {self._spec} cannot be opened ({', '.join(tried)}); {_what_exists()}")
+
+    def _ask(self) -> None:
+        assert self._capture is not None
+        request = self._request
+        self._capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
+        # Uncompressed video of more than VGA does not fit through USB 2 at 30 fps; every webcam offers MJPG instead.
+        fourcc = request.fourcc or ("MJPG" if (request.height or 720) > 480 else None)
+        if fourcc is not None:
+            self._capture.set(cv2.CAP_PROP_FOURCC, cv2.VideoWriter.fourcc(*fourcc))
+        self._capture.set(cv2.CAP_PROP_FRAME_WIDTH, request.width or 1280)
+        self._capture.set(cv2.CAP_PROP_FRAME_HEIGHT, request.height or 720)
+        self._capture.set(cv2.CAP_PROP_FPS, request.fps or 30)
+
+    def _await_first_picture(self) -> None:
+        assert self._capture is not None
+        until_ns = self._clock.now_ns() + round(FIRST_FRAME_S * 1e9)
+        while not self._capture.grab():
+            if self._clock.now_ns() > until_ns or self._stop.is_set():
+                raise SourceError(f"camera {self._spec} opened and gave no picture for {FIRST_FRAME_S:g} s; close other programs that use it, or try another --size")
+            self._clock.wait_until(self._clock.now_ns() + 20_000_000, self._stop)
+
+    def _read_granted(self) -> VideoFormat:
+        assert self._capture is not None
+        well, picture = self._capture.retrieve()
+        if not well:
+            raise SourceError(f"camera {self._spec} gave a picture that cannot be decoded; try another --fourcc")
+        fps = self._capture.get(cv2.CAP_PROP_FPS)
+        code = int(self._capture.get(cv2.CAP_PROP_FOURCC))
+        fourcc = code.to_bytes(4, "little").decode("ascii", "replace") if code > 0 else "?"
+        video = VideoFormat(picture.shape[1], picture.shape[0], fps if 1 <= fps <= 1000 else 30.0)
+        self._granted = f"{video} {fourcc} through {self._capture.getBackendName()}"
+        return video
+
+    def _stamp(self, capture: cv2.VideoCapture) -> Grab:
+        """V4L2 stamps pictures on the monotonic clock, which is the line's; the queue in the driver is then part of the age."""
+        now_ns = self._clock.now_ns()
+        driver_ns = round(capture.get(cv2.CAP_PROP_POS_MSEC) * 1e6)
+        captured_ns = driver_ns if 0 <= now_ns - driver_ns < STAMP_OFF_MAX_NS else now_ns
+        self._first_ns = captured_ns if self._first_ns is None else self._first_ns
+        return Grab(captured_ns, captured_ns - self._first_ns)
+
+    def _watch_for_black(self, picture: np.ndarray) -> None:
+        self._black = self._black + 1 if picture[::16, ::16].mean() < BLACK_LEVEL else 0
+        if self._black == BLACK_FRAMES:
+            self._warning = f"camera {self._spec} gives black pictures; open its shutter, or close the program that holds it"
+            log.warning("%s", self._warning)
+
+
+def _device_of(spec: str) -> int | str:
+    """What OpenCV opens. Raises ``SourceError`` for a name that no camera bears."""
+    if re.fullmatch(r"\d+", spec):
+        return int(spec)
+    if spec.startswith("/dev/"):
+        return spec
+    name = spec.removeprefix("camera:").casefold()
+    matches = [camera for camera in list_cameras() if name in camera.name.casefold()]
+    if not matches:
+        raise SourceError(f"no camera is called {spec.removeprefix('camera:')!r}; {_what_exists()}")
+    return matches[0].index
+
+
+def _what_exists() -> str:
+    cameras = list_cameras()
+    if not cameras:
+        return "no camera was found on this machine; plug one in, or use --input synthetic:"
+    return "there are " + ", ".join(f"{camera.index} ({camera.name})" for camera in cameras)

@@ -1,0 +1,272 @@
+"""Any file or address that PyAV opens, played at its own pace by its own time stamps."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import av
+import av.error
+import cv2
+import numpy as np
+from av.video.reformatter import ColorRange, Colorspace
+
+from rt.audio import RATE_HZ, AudioBus, AudioChunk
+from rt.capture import sources
+from rt.capture.contract import Grab
+from rt.capture.request import CaptureRequest
+from rt.clock import Clock
+from rt.errors import NoVideoError, SourceError
+from rt.frame import VideoFormat
+
+log = logging.getLogger(__name__)
+
+LIVE_SCHEMES = ("rtmp", "rtmps", "rtsp", "rtsps", "udp", "rtp", "srt", "tcp")
+"""Addresses whose pictures come when they come: stamped on arrival, never held back."""
+
+LOW_DELAY = {"fflags": "nobuffer", "flags": "low_delay", "probesize": "65536", "analyzeduration": "500000"}
+"""FFmpeg's defaults wait up to five seconds for a live address before the first picture."""
+
+TIMEOUT_S = (8.0, 8.0)
+"""How long an address may take to open, and to send something."""
+
+DECODER_THREADS = 2
+"""Enough for 1080p; more would take the cores of the line."""
+
+LATE_NS = 500_000_000
+"""A file that is read later than this starts a new count of time: the gap is seen once and not made up by racing."""
+
+ROTATIONS = {90: cv2.ROTATE_90_COUNTERCLOCKWISE, 180: cv2.ROTATE_180, 270: cv2.ROTATE_90_CLOCKWISE}
+"""Degrees counter-clockwise of a display matrix → what OpenCV calls it."""
+
+
+@sources.register("media")
+class MediaSource:
+    """A file, an address, or an open stream of bytes. Decodes on the capture thread, one picture ahead of its time."""
+
+    def __init__(self, spec: str, request: CaptureRequest, clock: Clock, *, file: BinaryIO | None = None, format: str | None = None) -> None:
+        """``file`` is read instead of opening ``spec``; ``format`` names its container where that must be known beforehand."""
+        self._spec = spec
+        self._request = request
+        self._clock = clock
+        self._file = file
+        self._format = format
+        self._stop = threading.Event()
+        self._container: Any = None
+        self._frames: Iterator[av.VideoFrame] = iter(())
+        self._frame: av.VideoFrame | None = None
+        self._video: VideoFormat | None = None
+        self._audio_bus: AudioBus | None = None
+        self._zero_ns = 0  # line time of media time 0
+        self._media_ns = 0
+        self._first_ready = False
+        self._decoded_total = 0
+        self._missed = 0
+        self._damaged = 0
+        scheme = re.match(r"([a-z]+)://", spec, re.I)
+        self.is_live = file is not None or (scheme is not None and scheme[1].lower() in LIVE_SCHEMES)
+        self.live = True
+
+    # --- Source ---
+
+    def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
+        self._stop, self._audio_bus = stop, audio
+        self._container = self._open_container()
+        if not self._container.streams.video:
+            raise NoVideoError(f"{self._spec} has no video stream; give a file with pictures")
+        self._frames = self._play()
+        try:
+            self._frame = next(self._frames)
+        except StopIteration:
+            raise SourceError(f"{self._spec} holds no picture that can be decoded; give another file") from None
+        self._first_ready = True
+        width, height = self._shown_size(self._frame)
+        self._video = VideoFormat(width, height, self._rate())
+        self._zero_ns = self._clock.now_ns() - self._media_ns
+        return self._video
+
+    def grab(self) -> Grab | None:
+        if not self._first_ready:
+            self._frame = next(self._frames, None)
+        self._first_ready = False
+        if self._frame is None or self._stop.is_set():
+            return None
+        return self._grab_live() if self.is_live else self._grab_when_due()
+
+    def retrieve(self, into: np.ndarray) -> None:
+        assert self._frame is not None
+        turn = _rotation(self._frame)
+        height, width = into.shape[:2]
+        if turn in (90, 270):
+            height, width = width, height
+        picture = _to_bgr(self._frame, width, height)
+        if turn:
+            cv2.rotate(picture, ROTATIONS[turn], dst=into)
+        else:
+            np.copyto(into, picture)
+
+    def close(self) -> None:
+        self._frame = None
+        self._frames = iter(())
+        if self._container is not None:
+            self._container.close()
+            self._container = None
+
+    def describe(self) -> dict[str, Any]:
+        granted = "" if self._video is None else f"{self._video}"
+        return {"spec": self._spec, "granted": granted, "missed": self._missed, "damaged": self._damaged}
+
+    # --- pace ---
+
+    def _grab_when_due(self) -> Grab | None:
+        due_ns = self._zero_ns + self._media_ns
+        late_ns = self._clock.now_ns() - due_ns
+        if late_ns > LATE_NS:
+            log.warning("%s was read %.1f s late; going on from here", self._spec, late_ns / 1e9)
+            self._zero_ns += late_ns
+            due_ns += late_ns
+        if not self._clock.wait_until(due_ns, self._stop):
+            return None
+        return Grab(due_ns, self._media_ns)
+
+    def _grab_live(self) -> Grab:
+        now_ns = self._clock.now_ns()
+        self._zero_ns = now_ns - self._media_ns  # sound is laid beside the picture that came with it
+        return Grab(now_ns, self._media_ns)
+
+    # --- decoding ---
+
+    def _open_container(self) -> Any:
+        if self._file is None and "://" not in self._spec:
+            _check_file(Path(self._spec))
+        options = LOW_DELAY if self.is_live else {}
+        try:
+            return av.open(self._file or self._spec, "r", format=self._format, options=dict(options), timeout=None if self._file else TIMEOUT_S)
+        except av.error.FFmpegError as error:
+            raise SourceError(self._cannot_open(error)) from error
+
+    def _cannot_open(self, error: av.error.FFmpegError) -> str:
+        if "://" in self._spec:
+            return f"{self._spec} cannot be opened: {error.strerror}; check the address and that it is on the air"
+        return f"{self._spec} is no video that can be read: {error.strerror}; give a video file, an address, a camera or synthetic:"
+
+    def _play(self) -> Iterator[av.VideoFrame]:
+        """Pictures in order of presentation; sets ``_media_ns`` of each. Publishes the sound on the way."""
+        offset_ns = 0
+        while True:
+            before = self._decoded_total
+            yield from self._play_once(offset_ns)
+            if not self._request.loop or self._stop.is_set() or self._decoded_total == before or self.is_live:
+                return
+            offset_ns = self._media_ns + round(1e9 / self._rate())
+            self._container.seek(0)
+
+    def _play_once(self, offset_ns: int) -> Iterator[av.VideoFrame]:
+        video = self._container.streams.video[0]
+        video.thread_type, video.codec_context.thread_count = ("SLICE", 1) if self.is_live else ("AUTO", DECODER_THREADS)
+        sound = self._container.streams.audio[:1]
+        resampler = av.AudioResampler(format="flt", layout="stereo", rate=RATE_HZ)
+        start_ns: int | None = None
+        for packet in self._packets([video, *sound]):
+            for frame in self._decode(packet):
+                if frame.pts is None:
+                    continue
+                at_ns = round(frame.pts * frame.time_base * 1_000_000_000)
+                start_ns = at_ns if start_ns is None else start_ns
+                media_ns = at_ns - start_ns + offset_ns
+                if isinstance(frame, av.AudioFrame):
+                    self._publish(resampler, frame, media_ns)
+                    continue
+                self._media_ns = max(media_ns, self._media_ns)
+                self._decoded_total += 1
+                yield frame
+
+    def _packets(self, streams: list[Any]) -> Iterator[Any]:
+        try:
+            yield from self._container.demux(streams)
+        except av.error.EOFError:
+            return
+        except av.error.FFmpegError as error:
+            if not self._decoded_total:
+                raise SourceError(self._cannot_open(error)) from error
+            log.warning("%s ends early: %s", self._spec, error.strerror)
+
+    def _decode(self, packet: Any) -> list[Any]:
+        try:
+            return list(packet.decode())
+        except av.error.EOFError:
+            return []
+        except av.error.FFmpegError as error:
+            self._damaged += 1
+            log.info("a damaged packet of %s was skipped: %s", self._spec, error.strerror)
+            return []
+
+    def _publish(self, resampler: av.AudioResampler, frame: av.AudioFrame, media_ns: int) -> None:
+        if self._audio_bus is None:
+            return
+        for converted in resampler.resample(frame):
+            samples = converted.to_ndarray().reshape(-1, 2)
+            self._audio_bus.publish(AudioChunk(samples, self._zero_ns + media_ns))
+            media_ns += round(len(samples) * 1e9 / RATE_HZ)
+
+    def _rate(self) -> float:
+        stream = self._container.streams.video[0]
+        rate = float(stream.average_rate or stream.guessed_rate or 0)
+        return rate if 0 < rate <= 1000 else 25.0
+
+    @staticmethod
+    def _shown_size(frame: av.VideoFrame) -> tuple[int, int]:
+        turned = _rotation(frame) in (90, 270)
+        return (frame.height, frame.width) if turned else (frame.width, frame.height)
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise SourceError(f"the input {path} is a folder; give a video file, an address, a camera or synthetic:")
+    if not path.exists():
+        raise SourceError(f"the input {path} does not exist; give a video file, an address, a camera (`ffrt cameras` lists them) or synthetic:")
+    if path.stat().st_size == 0:
+        raise SourceError(f"the input {path} is empty (0 bytes); give the original file")
+
+
+def _rotation(frame: av.VideoFrame) -> int:
+    """Degrees counter-clockwise in {0, 90, 180, 270} by which the picture is to be turned before it is shown."""
+    return round(frame.rotation / 90) * 90 % 360
+
+
+def _to_bgr(frame: av.VideoFrame, width: int, height: int) -> np.ndarray:
+    """uint8 [height, width, 3] BGR full range, by the frame's own matrix and range; a view of memory that lives as long as it."""
+    if frame.format.name.startswith("yuv") or frame.format.name.startswith("nv") or frame.format.name.startswith("p0"):
+        converted = frame.reformat(
+            width=width,
+            height=height,
+            format="bgr24",
+            src_colorspace=_matrix(frame),
+            src_color_range=_range(frame),
+            dst_color_range=ColorRange.JPEG,
+        )
+    else:
+        converted = frame.reformat(width=width, height=height, format="bgr24")
+    plane = converted.planes[0]
+    rows = np.frombuffer(plane, np.uint8).reshape(height, plane.line_size)
+    return rows[:, : width * 3].reshape(height, width, 3) if plane.line_size == width * 3 else _unpadded(rows, width)
+
+
+def _unpadded(rows: np.ndarray, width: int) -> np.ndarray:
+    return np.lib.stride_tricks.as_strided(rows, (rows.shape[0], width, 3), (rows.strides[0], 3, 1))
+
+
+def _matrix(frame: av.VideoFrame) -> Colorspace:
+    """The frame's own matrix; where it names none, what players take: BT.709 from 720 rows on, BT.601 below."""
+    named = {1: Colorspace.ITU709, 5: Colorspace.ITU601, 6: Colorspace.SMPTE170M, 7: Colorspace.SMPTE240M, 4: Colorspace.FCC}
+    guessed = Colorspace.ITU709 if min(frame.height, frame.width) >= 720 else Colorspace.ITU601
+    return named.get(int(frame.colorspace), guessed)
+
+
+def _range(frame: av.VideoFrame) -> ColorRange:
+    full = frame.format.name.startswith("yuvj") or int(frame.color_range) == int(ColorRange.JPEG)
+    return ColorRange.JPEG if full else ColorRange.MPEG
