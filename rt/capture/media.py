@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,7 +13,7 @@ import av
 import av.error
 import cv2
 import numpy as np
-from av.video.reformatter import ColorRange, Colorspace
+from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
 
 from rt.audio import RATE_HZ, AudioBus, AudioChunk
 from rt.capture import sources
@@ -31,11 +31,19 @@ LIVE_SCHEMES = ("rtmp", "rtmps", "rtsp", "rtsps", "udp", "rtp", "srt", "tcp")
 LOW_DELAY = {"fflags": "nobuffer", "flags": "low_delay", "probesize": "65536", "analyzeduration": "500000"}
 """FFmpeg's defaults wait up to five seconds for a live address before the first picture."""
 
-TIMEOUT_S = (8.0, 8.0)
-"""How long an address may take to open, and to send something."""
+TIMEOUT_S = (8.0, 5.0)
+"""How long an address may take to open, and to send something. FFmpeg's wait cannot be ended from outside (PyAV keeps its
+interrupt to itself), so the second is also the longest that a silent address can hold up a stop."""
 
 DECODER_THREADS = 2
-"""Enough for 1080p; more would take the cores of the line."""
+"""Enough for 1080p; more would take the cores of the line. Live addresses get one: with frame threads a decoder hands out every
+picture so many pictures late."""
+
+TEXT_CODECS = {"ansi", "bintext", "xbin", "idf"}
+"""FFmpeg paints a text file as a picture of its letters; nobody means that."""
+
+SHORT_S = 0.5
+"""A file that ends so much before its own header says was cut."""
 
 LATE_NS = 500_000_000
 """A file that is read later than this starts a new count of time: the gap is seen once and not made up by racing."""
@@ -63,13 +71,16 @@ class MediaSource:
         self._audio_bus: AudioBus | None = None
         self._zero_ns = 0  # line time of media time 0
         self._media_ns = 0
+        self._early: list[tuple[int, np.ndarray]] | None = []  # sound met before the first picture; None once the zero is known
+        self._reformatter = VideoReformatter()  # keeps its tables from picture to picture
         self._first_ready = False
+        self._last_duration_ns = 0
         self._decoded_total = 0
         self._missed = 0
         self._damaged = 0
         scheme = re.match(r"([a-z]+)://", spec, re.I)
         self.is_live = file is not None or (scheme is not None and scheme[1].lower() in LIVE_SCHEMES)
-        self.live = True
+        self.live = request.realtime or self.is_live
 
     # --- Source ---
 
@@ -78,6 +89,9 @@ class MediaSource:
         self._container = self._open_container()
         if not self._container.streams.video:
             raise NoVideoError(f"{self._spec} has no video stream; give a file with pictures")
+        if self._container.streams.video[0].codec_context.name in TEXT_CODECS:
+            raise SourceError(f"{self._spec} is a text file; give a video file, an address, a camera or synthetic:")
+        self._set_threads()
         self._frames = self._play()
         try:
             self._frame = next(self._frames)
@@ -87,6 +101,9 @@ class MediaSource:
         width, height = self._shown_size(self._frame)
         self._video = VideoFormat(width, height, self._rate())
         self._zero_ns = self._clock.now_ns() - self._media_ns
+        early, self._early = self._early or [], None
+        for media_ns, samples in early:
+            audio.publish(AudioChunk(samples, self._zero_ns + media_ns))
         return self._video
 
     def grab(self) -> Grab | None:
@@ -95,6 +112,8 @@ class MediaSource:
         self._first_ready = False
         if self._frame is None or self._stop.is_set():
             return None
+        if not self.live:
+            return Grab(self._zero_ns + self._media_ns, self._media_ns)
         return self._grab_live() if self.is_live else self._grab_when_due()
 
     def retrieve(self, into: np.ndarray) -> None:
@@ -103,7 +122,7 @@ class MediaSource:
         height, width = into.shape[:2]
         if turn in (90, 270):
             height, width = width, height
-        picture = _to_bgr(self._frame, width, height)
+        picture = _to_bgr(self._reformatter, self._frame, width, height)
         if turn:
             cv2.rotate(picture, ROTATIONS[turn], dst=into)
         else:
@@ -154,50 +173,59 @@ class MediaSource:
             return f"{self._spec} cannot be opened: {error.strerror}; check the address and that it is on the air"
         return f"{self._spec} is no video that can be read: {error.strerror}; give a video file, an address, a camera or synthetic:"
 
+    def _set_threads(self) -> None:
+        """Before the first packet: an open decoder keeps its threads."""
+        video = self._container.streams.video[0]
+        video.thread_type, video.codec_context.thread_count = ("SLICE", 1) if self.is_live else ("AUTO", DECODER_THREADS)
+
     def _play(self) -> Iterator[av.VideoFrame]:
         """Pictures in order of presentation; sets ``_media_ns`` of each. Publishes the sound on the way."""
         offset_ns = 0
         while True:
             before = self._decoded_total
             yield from self._play_once(offset_ns)
+            self._warn_if_short(self._media_ns - offset_ns)
             if not self._request.loop or self._stop.is_set() or self._decoded_total == before or self.is_live:
                 return
-            offset_ns = self._media_ns + round(1e9 / self._rate())
+            offset_ns = self._media_ns + self._last_duration_ns
             self._container.seek(0)
 
     def _play_once(self, offset_ns: int) -> Iterator[av.VideoFrame]:
-        video = self._container.streams.video[0]
-        video.thread_type, video.codec_context.thread_count = ("SLICE", 1) if self.is_live else ("AUTO", DECODER_THREADS)
-        sound = self._container.streams.audio[:1]
         resampler = av.AudioResampler(format="flt", layout="stereo", rate=RATE_HZ)
         start_ns: int | None = None
-        for packet in self._packets([video, *sound]):
-            for frame in self._decode(packet):
-                if frame.pts is None:
-                    continue
-                at_ns = round(frame.pts * frame.time_base * 1_000_000_000)
-                start_ns = at_ns if start_ns is None else start_ns
-                media_ns = at_ns - start_ns + offset_ns
-                if isinstance(frame, av.AudioFrame):
-                    self._publish(resampler, frame, media_ns)
-                    continue
-                self._media_ns = max(media_ns, self._media_ns)
-                self._decoded_total += 1
-                yield frame
+        for frame in self._decoded([*self._container.streams.video[:1], *self._container.streams.audio[:1]]):
+            if self._stop.is_set():
+                return
+            if frame.pts is None:
+                continue
+            at_ns = round(frame.pts * frame.time_base * 1_000_000_000)
+            start_ns = at_ns if start_ns is None else start_ns
+            media_ns = at_ns - start_ns + offset_ns
+            if isinstance(frame, av.AudioFrame):
+                self._publish(resampler, frame, media_ns)
+                continue
+            self._media_ns = max(media_ns, self._media_ns)
+            self._last_duration_ns = self._duration_ns(frame)
+            self._decoded_total += 1
+            yield frame
 
-    def _packets(self, streams: list[Any]) -> Iterator[Any]:
+    def _decoded(self, streams: list[Any]) -> Iterator[Any]:
+        """Frames of all ``streams`` as the file holds them, to the last one that the decoders hold back."""
         try:
-            yield from self._container.demux(streams)
+            for packet in self._container.demux(streams):
+                yield from self._decode(packet.decode)
         except av.error.EOFError:
             return
         except av.error.FFmpegError as error:
             if not self._decoded_total:
                 raise SourceError(self._cannot_open(error)) from error
             log.warning("%s ends early: %s", self._spec, error.strerror)
+            for stream in streams:
+                yield from self._decode(stream.decode)
 
-    def _decode(self, packet: Any) -> list[Any]:
+    def _decode(self, decode: Callable[[], list[Any]]) -> list[Any]:
         try:
-            return list(packet.decode())
+            return list(decode())
         except av.error.EOFError:
             return []
         except av.error.FFmpegError as error:
@@ -206,12 +234,27 @@ class MediaSource:
             return []
 
     def _publish(self, resampler: av.AudioResampler, frame: av.AudioFrame, media_ns: int) -> None:
-        if self._audio_bus is None:
-            return
+        assert self._audio_bus is not None
         for converted in resampler.resample(frame):
             samples = converted.to_ndarray().reshape(-1, 2)
-            self._audio_bus.publish(AudioChunk(samples, self._zero_ns + media_ns))
+            if self._early is not None:
+                self._early.append((media_ns, samples))
+            else:
+                self._audio_bus.publish(AudioChunk(samples, self._zero_ns + media_ns))
             media_ns += round(len(samples) * 1e9 / RATE_HZ)
+
+    def _duration_ns(self, frame: av.VideoFrame) -> int:
+        if frame.duration and frame.time_base:
+            return round(frame.duration * frame.time_base * 1_000_000_000)
+        return round(1e9 / self._rate())
+
+    def _warn_if_short(self, played_ns: int) -> None:
+        stream = self._container.streams.video[0]
+        if stream.duration is None or self._stop.is_set():
+            return
+        promised_s = float(stream.duration * stream.time_base)
+        if played_ns / 1e9 + self._last_duration_ns / 1e9 < promised_s - SHORT_S:
+            log.warning("%s ends after %.1f s of %.1f s: the file was cut", self._spec, played_ns / 1e9, promised_s)
 
     def _rate(self) -> float:
         stream = self._container.streams.video[0]
@@ -238,33 +281,32 @@ def _rotation(frame: av.VideoFrame) -> int:
     return round(frame.rotation / 90) * 90 % 360
 
 
-def _to_bgr(frame: av.VideoFrame, width: int, height: int) -> np.ndarray:
+def _to_bgr(reformatter: VideoReformatter, frame: av.VideoFrame, width: int, height: int) -> np.ndarray:
     """uint8 [height, width, 3] BGR full range, by the frame's own matrix and range; a view of memory that lives as long as it."""
-    if frame.format.name.startswith("yuv") or frame.format.name.startswith("nv") or frame.format.name.startswith("p0"):
-        converted = frame.reformat(
-            width=width,
-            height=height,
-            format="bgr24",
-            src_colorspace=_matrix(frame),
-            src_color_range=_range(frame),
-            dst_color_range=ColorRange.JPEG,
-        )
-    else:
-        converted = frame.reformat(width=width, height=height, format="bgr24")
-    plane = converted.planes[0]
+    of_colour: dict[str, Any] = {}
+    if not frame.format.is_rgb and not frame.format.has_palette:
+        of_colour = {"src_colorspace": _matrix(frame), "src_color_range": _range(frame), "dst_color_range": ColorRange.JPEG}
+    plane = reformatter.reformat(frame, width, height, "bgr24", **of_colour).planes[0]
     rows = np.frombuffer(plane, np.uint8).reshape(height, plane.line_size)
-    return rows[:, : width * 3].reshape(height, width, 3) if plane.line_size == width * 3 else _unpadded(rows, width)
+    return np.lib.stride_tricks.as_strided(rows, (height, width, 3), (plane.line_size, 3, 1))
 
 
-def _unpadded(rows: np.ndarray, width: int) -> np.ndarray:
-    return np.lib.stride_tricks.as_strided(rows, (rows.shape[0], width, 3), (rows.strides[0], 3, 1))
+MATRICES = {
+    1: Colorspace.ITU709,
+    4: Colorspace.FCC,
+    5: Colorspace.ITU601,
+    6: Colorspace.SMPTE170M,
+    7: Colorspace.SMPTE240M,
+    9: Colorspace.BT2020,
+    10: Colorspace.BT2020,
+}
+"""Matrix coefficients of ITU-T H.273, table 4 → what the converter calls them."""
 
 
 def _matrix(frame: av.VideoFrame) -> Colorspace:
     """The frame's own matrix; where it names none, what players take: BT.709 from 720 rows on, BT.601 below."""
-    named = {1: Colorspace.ITU709, 5: Colorspace.ITU601, 6: Colorspace.SMPTE170M, 7: Colorspace.SMPTE240M, 4: Colorspace.FCC}
     guessed = Colorspace.ITU709 if min(frame.height, frame.width) >= 720 else Colorspace.ITU601
-    return named.get(int(frame.colorspace), guessed)
+    return MATRICES.get(int(frame.colorspace), guessed)
 
 
 def _range(frame: av.VideoFrame) -> ColorRange:

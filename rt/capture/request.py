@@ -19,6 +19,8 @@ class CaptureRequest:
     """Four letters, as in MJPG."""
     loop: bool = False
     """Start a file again at its end."""
+    realtime: bool = True
+    """False reads a file as fast as it is taken, for a job that nobody watches."""
 
 
 def parse_options(spec: str, known: Mapping[str, str]) -> dict[str, str]:
