@@ -1,0 +1,12 @@
+"""Swappers, one family a file or folder. A new one registers itself, and is named in the last line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engines.registry import Registry
+from engines.swap.contract import Swapper
+
+swappers: Registry[Callable[[], Swapper]] = Registry("swapper")
+
+from engines.swap.mesh import swapper as _mesh  # noqa: E402, F401  registers itself

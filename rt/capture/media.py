@@ -78,7 +78,7 @@ class MediaSource:
         self._decoded_total = 0
         self._missed = 0
         self._damaged = 0
-        scheme = re.match(r"([a-z]+)://", spec, re.I)
+        scheme = re.match(r"([a-z]+)://", spec, re.IGNORECASE)
         self.is_live = file is not None or (scheme is not None and scheme[1].lower() in LIVE_SCHEMES)
         self.live = request.realtime or self.is_live
 
@@ -188,7 +188,9 @@ class MediaSource:
             if not self._request.loop or self._stop.is_set() or self._decoded_total == before or self.is_live:
                 return
             offset_ns = self._media_ns + self._last_duration_ns
-            self._container.seek(0)
+            self._container.close()  # opened anew: after a seek to 0 an MPEG program stream lacks its first pictures
+            self._container = self._open_container()
+            self._set_threads()
 
     def _play_once(self, offset_ns: int) -> Iterator[av.VideoFrame]:
         resampler = av.AudioResampler(format="flt", layout="stereo", rate=RATE_HZ)

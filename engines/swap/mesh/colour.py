@@ -1,0 +1,46 @@
+"""Colours of vertices: what the target's light is learned from, and what the source's face looks like, vertex by vertex."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from engines.swap.mesh import kernels
+
+LUMA = np.array([0.114, 0.587, 0.299], np.float32)
+"""BT.601 weights of blue, green, red."""
+
+LOG_OFFSET = 6.0
+"""Added before the logarithm, in grey levels, so that noise in the dark does not become large ratios."""
+
+ROI_WIDTH = 72
+"""Pixels: the face is reduced to this width, by averaging, before its vertices are looked at, so that each sees its surroundings."""
+
+
+def log_colours(image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
+    """float32 [N, 3] BGR: log(colour + 6) of ``image`` (uint8 [H, W, 3]) at ``points`` [N, 2+]; None where the face is outside."""
+    height, width = image.shape[:2]
+    low = np.floor(points[:, :2].min(0)).astype(int) - 4
+    high = np.ceil(points[:, :2].max(0)).astype(int) + 4
+    left, top = np.maximum(low, 0)
+    right, bottom = np.minimum(high, [width, height])
+    if right - left < 8 or bottom - top < 8:
+        return None
+    scale = min(1.0, ROI_WIDTH / max(8, int(high[0] - low[0])))
+    small_width, small_height = max(4, round((right - left) * scale)), max(4, round((bottom - top) * scale))
+    small = cv2.resize(image[top:bottom, left:right], (small_width, small_height), interpolation=cv2.INTER_AREA)
+    x = ((points[:, 0] - left + 0.5) * (small_width / (right - left)) - 0.5).astype(np.float32)
+    y = ((points[:, 1] - top + 0.5) * (small_height / (bottom - top)) - 0.5).astype(np.float32)
+    colours = np.empty((len(points), 3), np.float32)
+    kernels.sample(small, x, y, colours)
+    return np.log(colours + LOG_OFFSET)
+
+
+def smooth(kernel: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted mean of ``values`` [468, K] by ``kernel`` [468, 468] and ``weights`` [468]: float32 [468, K]."""
+    return (kernel @ (values * weights[:, None])) / (kernel @ weights[:, None] + 1e-6)
+
+
+def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Mean of ``values`` [468] or [468, K] by ``weights`` [468]."""
+    return np.tensordot(weights, values, 1) / weights.sum()

@@ -1,0 +1,80 @@
+"""What is prepared from one person's photos: the texture in several sizes, and its colour at every vertex."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from engines.errors import PhotoError
+from engines.mesh.topology import Topology, topology
+from engines.swap.contract import SourceFace
+from engines.swap.mesh.colour import LUMA, weighted_mean
+from engines.swap.mesh.texture import Texture, spread, unwrap, vertex_logs, vertex_values
+
+SMALLEST_SIDE = 96
+"""The chain of halved textures ends here."""
+
+
+@dataclass(frozen=True)
+class MeshIdentity:
+    """Immutable; any thread."""
+
+    textures: tuple[np.ndarray, ...]
+    """uint8 [side, side, 4] BGRA, each half the size of the one before."""
+    logs: np.ndarray
+    """float32 [468, 3]: log(colour + 6) of the texture around each vertex."""
+    weights: np.ndarray
+    """float32 [468]: skin area that is not hidden by hair."""
+    grey: bool
+    """The photos have no colour: the target's is taken."""
+
+    def texture_for(self, width_px: float) -> np.ndarray:
+        """The smallest texture that is still finer than a face of ``width_px``."""
+        fitting = [texture for texture in self.textures if texture.shape[0] >= 1.15 * width_px]
+        return fitting[-1] if fitting else self.textures[0]
+
+
+def prepare(faces: Sequence[SourceFace]) -> MeshIdentity:
+    """From one or more photos of a person. Raises ``PhotoError`` for none at all."""
+    if not faces:
+        raise PhotoError("no photo was given; give at least one photo of the face to wear")
+    mesh = topology()
+    texture = _merge([unwrap(face) for face in faces], mesh)
+    bgra = np.dstack([texture.colour, texture.opaque * 255]).astype(np.uint8)
+    shown = vertex_values(np.repeat(texture.opaque[..., None], 3, 2), mesh)[:, 0]
+    weights = (mesh.skin * np.clip(shown * 1.3 - 0.3, 0, 1)).astype(np.float32)
+    return MeshIdentity(
+        textures=_halve(bgra),
+        logs=vertex_logs(texture.colour, mesh),
+        weights=weights if weights.sum() > 20 else mesh.skin,
+        grey=texture.grey,
+    )
+
+
+def _merge(textures: list[Texture], mesh: Topology) -> Texture:
+    """Each place from the photos that show it best; all brought to the colour of the best one."""
+    best = max(textures, key=lambda texture: float(weighted_mean(texture.trust, mesh.skin)) - texture.grey)
+    if len(textures) == 1:
+        return best
+    aim = weighted_mean(vertex_logs(best.colour, mesh), mesh.skin)
+    total = np.zeros((*best.opaque.shape, 1), np.float32)
+    colour, opaque = np.zeros_like(best.colour), np.zeros_like(best.opaque)
+    for texture in textures:
+        step = aim - weighted_mean(vertex_logs(texture.colour, mesh), mesh.skin)
+        step = step if not texture.grey else np.full(3, step @ LUMA)
+        weight = (spread(texture.trust**3, mesh) + 1e-3) * (texture.opaque[..., None] + 1e-3) * (0.05 if texture.grey != best.grey else 1)
+        colour += weight * texture.colour * np.exp(step).astype(np.float32)
+        opaque += weight[..., 0] * texture.opaque
+        total += weight
+    trust = np.max([texture.trust for texture in textures], 0)
+    return Texture(np.clip(colour / total, 0, 255), opaque / total[..., 0], trust, best.grey)
+
+
+def _halve(texture: np.ndarray) -> tuple[np.ndarray, ...]:
+    chain = [texture]
+    while chain[-1].shape[0] > SMALLEST_SIDE:
+        chain.append(cv2.resize(chain[-1], None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA))
+    return tuple(chain)

@@ -1,0 +1,128 @@
+"""Loops over pixels, compiled by numba without the interpreter's lock. Compiled code is cached beside this file."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+_jit = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+
+
+@_jit
+def sample(image: np.ndarray, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    """``out`` [N, 3] = bilinear ``image`` [H, W, 3] (H, W ≥ 2) at pixel coordinates ``x``, ``y`` [N], clamped to the border."""
+    height, width = image.shape[:2]
+    for i in range(x.shape[0]):
+        px = min(max(x[i], 0.0), width - 1.001)
+        py = min(max(y[i], 0.0), height - 1.001)
+        left, top = int(px), int(py)
+        fx, fy = px - left, py - top
+        for c in range(3):
+            upper = image[top, left, c] * (1 - fx) + image[top, left + 1, c] * fx
+            lower = image[top + 1, left, c] * (1 - fx) + image[top + 1, left + 1, c] * fx
+            out[i, c] = upper * (1 - fy) + lower * fy
+
+
+@_jit
+def spread(place: np.ndarray, triangles: np.ndarray, values: np.ndarray, out: np.ndarray) -> None:
+    """Paints values [V, K] of vertices at ``place`` [V, 2] (pixels of ``out``) over the triangles into ``out`` float32 [H, W, K]."""
+    height, width, count = out.shape
+    for t in range(triangles.shape[0]):
+        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        ax, ay, bx, by, cx, cy = place[a, 0], place[a, 1], place[b, 0], place[b, 1], place[c, 0], place[c, 1]
+        twice = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
+        if abs(twice) < 1e-6:
+            continue
+        for y in range(max(0, int(min(ay, by, cy))), min(height - 1, int(max(ay, by, cy)) + 1) + 1):
+            for x in range(max(0, int(min(ax, bx, cx))), min(width - 1, int(max(ax, bx, cx)) + 1) + 1):
+                u = ((by - cy) * (x - cx) + (cx - bx) * (y - cy)) / twice
+                v = ((cy - ay) * (x - cx) + (ax - cx) * (y - cy)) / twice
+                w = 1 - u - v
+                if u >= -1e-3 and v >= -1e-3 and w >= -1e-3:
+                    for k in range(count):
+                        out[y, x, k] = u * values[a, k] + v * values[b, k] + w * values[c, k]
+
+
+@_jit
+def draw(
+    pixels: np.ndarray,
+    alpha: np.ndarray,
+    place: np.ndarray,
+    uv: np.ndarray,
+    triangles: np.ndarray,
+    order: np.ndarray,
+    cover: np.ndarray,
+    gain: np.ndarray,
+    texture: np.ndarray,
+) -> None:
+    """Draws the textured mesh, far triangles first, into ``pixels`` uint8 [h, w, 3] and ``alpha`` uint8 [h, w] (to be zero before).
+
+    ``place`` float32 [V, 2+] pixels of the patch, ``uv`` float32 [V, 2] texels, ``cover`` float32 [V] in [0, 1], ``gain`` float32
+    [V, 3] BGR factors, ``texture`` uint8 [T, T, 4] BGRA. Spans are half open, so that triangles that share an edge never share a
+    pixel; triangles that face away are left out.
+    """
+    height, width = alpha.shape
+    side_y, side_x = texture.shape[:2]
+    for position in range(order.shape[0]):
+        t = order[position]
+        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        ax, ay, bx, by, cx, cy = place[a, 0], place[a, 1], place[b, 0], place[b, 1], place[c, 0], place[c, 1]
+        twice = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
+        if twice >= -1e-3 or cover[a] + cover[b] + cover[c] <= 0:
+            continue
+        scale = 1.0 / twice
+        du_x, du_y, dv_x, dv_y = (by - cy) * scale, (cx - bx) * scale, (cy - ay) * scale, (ax - cx) * scale
+        dw_x = -du_x - dv_x
+        step_s = du_x * uv[a, 0] + dv_x * uv[b, 0] + dw_x * uv[c, 0]
+        step_t = du_x * uv[a, 1] + dv_x * uv[b, 1] + dw_x * uv[c, 1]
+        step_cover = du_x * cover[a] + dv_x * cover[b] + dw_x * cover[c]
+        step_0 = du_x * gain[a, 0] + dv_x * gain[b, 0] + dw_x * gain[c, 0]
+        step_1 = du_x * gain[a, 1] + dv_x * gain[b, 1] + dw_x * gain[c, 1]
+        step_2 = du_x * gain[a, 2] + dv_x * gain[b, 2] + dw_x * gain[c, 2]
+        for y in range(max(0, int(np.ceil(min(ay, by, cy)))), min(height, int(np.ceil(max(ay, by, cy))))):
+            left, right = 1e9, -1e9
+            for edge in range(3):
+                if edge == 0:
+                    x1, y1, x2, y2 = ax, ay, bx, by
+                elif edge == 1:
+                    x1, y1, x2, y2 = bx, by, cx, cy
+                else:
+                    x1, y1, x2, y2 = cx, cy, ax, ay
+                if (y1 <= y < y2) or (y2 <= y < y1):
+                    crossing = x1 + (y - y1) * (x2 - x1) / (y2 - y1)
+                    left, right = min(left, crossing), max(right, crossing)
+            first, last = max(0, int(np.ceil(left))), min(width, int(np.ceil(right)))
+            if last <= first:
+                continue
+            u = du_x * (first - cx) + du_y * (y - cy)
+            v = dv_x * (first - cx) + dv_y * (y - cy)
+            w = 1 - u - v
+            s = u * uv[a, 0] + v * uv[b, 0] + w * uv[c, 0]
+            r = u * uv[a, 1] + v * uv[b, 1] + w * uv[c, 1]
+            covered = u * cover[a] + v * cover[b] + w * cover[c]
+            g0 = u * gain[a, 0] + v * gain[b, 0] + w * gain[c, 0]
+            g1 = u * gain[a, 1] + v * gain[b, 1] + w * gain[c, 1]
+            g2 = u * gain[a, 2] + v * gain[b, 2] + w * gain[c, 2]
+            for x in range(first, last):
+                q = min(max(covered, 0.0), 1.0)
+                q = q * q * (3 - 2 * q)
+                i, j = min(max(int(s), 0), side_x - 2), min(max(int(r), 0), side_y - 2)
+                fs, ft = min(max(s - i, 0.0), 1.0), min(max(r - j, 0.0), 1.0)
+                w11 = fs * ft
+                w10, w01, w00 = fs - w11, ft - w11, 1 - fs - ft + w11
+                opaque = (
+                    texture[j, i, 3] * w00 + texture[j, i + 1, 3] * w10 + texture[j + 1, i, 3] * w01 + texture[j + 1, i + 1, 3] * w11
+                )
+                alpha[y, x] = np.uint8(q * opaque + 0.5)
+                b0 = texture[j, i, 0] * w00 + texture[j, i + 1, 0] * w10 + texture[j + 1, i, 0] * w01 + texture[j + 1, i + 1, 0] * w11
+                b1 = texture[j, i, 1] * w00 + texture[j, i + 1, 1] * w10 + texture[j + 1, i, 1] * w01 + texture[j + 1, i + 1, 1] * w11
+                b2 = texture[j, i, 2] * w00 + texture[j, i + 1, 2] * w10 + texture[j + 1, i, 2] * w01 + texture[j + 1, i + 1, 2] * w11
+                pixels[y, x, 0] = np.uint8(min(255.0, max(0.0, b0 * g0 + 0.5)))
+                pixels[y, x, 1] = np.uint8(min(255.0, max(0.0, b1 * g1 + 0.5)))
+                pixels[y, x, 2] = np.uint8(min(255.0, max(0.0, b2 * g2 + 0.5)))
+                s += step_s
+                r += step_t
+                covered += step_cover
+                g0 += step_0
+                g1 += step_1
+                g2 += step_2

@@ -1,0 +1,80 @@
+"""The target's light on the source's face: one factor for each vertex and colour, steady over time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engines.mesh.topology import topology
+from engines.swap.mesh.colour import LUMA, log_colours, smooth, weighted_mean
+from engines.swap.mesh.identity import MeshIdentity
+
+SIGMA, SIGMA_AT_OVAL = 0.28, 0.10
+"""How widely the light is averaged, in inter-ocular distances: less at the oval, where the patch must meet the frame."""
+
+GREY_SIGMA = 0.06
+"""A black-and-white photo takes the target's colours nearly vertex by vertex."""
+
+OUTLIER = 0.7
+"""Log luma from the typical difference at which a vertex counts a third: hair, background, a shadow's edge."""
+
+LUMA_SPAN, CHROMA_SPAN = 1.0, 0.20
+"""How far the light may differ over the face, in log units: luma softly limited, chroma cut."""
+
+SETTLE_S = 0.077
+"""Time constant of the light's changes: a share of 0.35 a frame at 30 fps."""
+
+CUT_LOG = 0.25
+"""A change of the face's log luma between two frames that is a cut and not a cloud."""
+
+
+class Light:
+    """One face's light. One thread."""
+
+    def __init__(self) -> None:
+        mesh = topology()
+        self._kernel = mesh.kernel(SIGMA, SIGMA_AT_OVAL)
+        self._grey_kernel = mesh.kernel(GREY_SIGMA)
+        self._skin = mesh.skin
+        self._gain: np.ndarray | None = None
+        self._level = 0.0
+        self._at_ns = 0
+
+    def gains(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, captured_ns: int) -> np.ndarray:
+        """float32 [468, 3] in log units: what the texture's colours are to be multiplied by at each vertex."""
+        target = log_colours(image, points[:468])
+        if target is None:
+            return self._gain if self._gain is not None else np.zeros((468, 3), np.float32)
+        gain = self._limit(self._difference(target, identity), target, identity)
+        level = float(weighted_mean(target @ LUMA, self._skin))
+        self._settle(gain, level, captured_ns)
+        assert self._gain is not None
+        return self._gain
+
+    def _difference(self, target: np.ndarray, identity: MeshIdentity) -> np.ndarray:
+        """Target minus source, smoothed over the face; vertices that are far from the typical difference count little."""
+        difference = target - identity.logs
+        typical = np.median(difference[self._skin > 0], 0)
+        off = (difference - typical) @ LUMA
+        return smooth(self._kernel, difference, identity.weights * np.exp(-((off / OUTLIER) ** 2)))
+
+    def _limit(self, gain: np.ndarray, target: np.ndarray, identity: MeshIdentity) -> np.ndarray:
+        luma = gain @ LUMA
+        chroma = gain - luma[:, None]
+        mean_luma, mean_chroma = weighted_mean(luma, self._skin), weighted_mean(chroma, self._skin)
+        if identity.grey:
+            own = target - (target @ LUMA)[:, None] - (identity.logs - (identity.logs @ LUMA)[:, None])
+            chroma = smooth(self._grey_kernel, own, np.ones(468, np.float32))
+        else:
+            chroma = mean_chroma + np.clip(chroma - mean_chroma, -CHROMA_SPAN, CHROMA_SPAN)
+        luma = mean_luma + LUMA_SPAN * np.tanh((luma - mean_luma) / LUMA_SPAN)
+        return (luma[:, None] + chroma).astype(np.float32)
+
+    def _settle(self, gain: np.ndarray, level: float, captured_ns: int) -> None:
+        elapsed_s = (captured_ns - self._at_ns) / 1e9
+        if self._gain is None or abs(level - self._level) > CUT_LOG or not 0 < elapsed_s < 1:
+            self._gain = gain
+        else:
+            self._gain = self._gain + (gain - self._gain) * np.float32(1 - math.exp(-elapsed_s / SETTLE_S))
+        self._level, self._at_ns = level, captured_ns

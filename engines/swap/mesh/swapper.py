@@ -1,0 +1,101 @@
+"""MeshSwapper: draws the prepared texture on the face's landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engines.face import Landmarks
+from engines.mesh import regions
+from engines.mesh.topology import Topology, brow_line, smoothstep, topology
+from engines.swap import swappers
+from engines.swap.contract import Patch, SourceFace
+from engines.swap.mesh import kernels
+from engines.swap.mesh.identity import MeshIdentity, prepare
+from engines.swap.mesh.light import Light
+
+SEAM_FOREHEAD, SEAM_SIDE, SEAM_JAW = 0.34, 0.24, 0.15
+"""Width over which the patch fades out toward the oval, in inter-ocular distances."""
+
+SMALLEST_FACE_PX = 12.0
+
+
+@swappers.register("mesh")
+class MeshSwapper:
+    """``swap`` and ``forget`` belong to one thread; ``prepare`` is any thread's."""
+
+    name = "mesh"
+
+    def __init__(self) -> None:
+        self._mesh = topology()
+        self._cover = _cover(self._mesh)
+        self._lights: dict[int, Light] = {}
+        self._pixels = np.empty((0, 0, 3), np.uint8)
+        self._alpha = np.empty((0, 0), np.uint8)
+
+    def prepare(self, faces: Sequence[SourceFace]) -> MeshIdentity:
+        return prepare(faces)
+
+    def swap(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, face_id: int, captured_ns: int) -> Patch | None:
+        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
+            return None
+        place = self._mesh.extend(points)
+        box = _inside(place, image)
+        if box is None:
+            return None
+        left, top, right, bottom = box
+        light = self._lights.setdefault(face_id, Light())
+        gain = np.exp(light.gains(image, points, identity, captured_ns))
+        patch = self._clear_patch(left, top, right, bottom)
+        self._draw(patch, place, gain, identity)
+        return patch
+
+    def forget(self, face_id: int) -> None:
+        self._lights.pop(face_id, None)
+
+    def _clear_patch(self, left: int, top: int, right: int, bottom: int) -> Patch:
+        height, width = bottom - top, right - left
+        if height > self._alpha.shape[0] or width > self._alpha.shape[1]:
+            rows, columns = max(height, self._alpha.shape[0]), max(width, self._alpha.shape[1])
+            self._pixels, self._alpha = np.zeros((rows, columns, 3), np.uint8), np.zeros((rows, columns), np.uint8)
+        alpha = self._alpha[:height, :width]
+        alpha[:] = 0
+        return Patch(self._pixels[:height, :width], alpha, left, top)
+
+    def _draw(self, patch: Patch, place: np.ndarray, gain: np.ndarray, identity: MeshIdentity) -> None:
+        texture = identity.texture_for(float(np.ptp(place[:, 0])))
+        far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
+        place[:, :2] -= np.array([patch.left, patch.top], np.float32)
+        gain = np.concatenate([gain, gain[self._mesh.ring]]).astype(np.float32)
+        uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
+        kernels.draw(patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, self._cover, gain, texture)
+
+
+def _inside(place: np.ndarray, image: np.ndarray) -> tuple[int, int, int, int] | None:
+    """The part of the picture that the mesh covers: left, top, right, bottom; None where it is less than four pixels wide."""
+    height, width = image.shape[:2]
+    left, top = np.maximum(np.floor(place[:, :2].min(0)).astype(int) - 1, 0)
+    right, bottom = np.minimum(np.ceil(place[:, :2].max(0)).astype(int) + 2, [width, height])
+    return None if right - left < 4 or bottom - top < 4 else (int(left), int(top), int(right), int(bottom))
+
+
+def _cover(mesh: Topology) -> np.ndarray:
+    """float32 [468 + R]: 0 at the oval and inside eyes and mouth, 1 in the middle; the kernel rounds it."""
+    y, line = mesh.shape[:, 1], brow_line(mesh.shape)
+    up = smoothstep(y, line - 0.05, line - 0.25)
+    wide = SEAM_JAW + (SEAM_SIDE - SEAM_JAW) * smoothstep(-y, -0.3, 0.2)
+    wide = wide + (SEAM_FOREHEAD - wide) * up
+    cover = np.clip(mesh.from_oval / wide, 0, 1)
+    cover[regions.OVAL] = 0
+    return np.r_[cover, np.zeros(len(mesh.ring))].astype(np.float32)
+
+
+def warm_up(swapper: MeshSwapper) -> None:
+    """Compiles every kernel (seconds the first time, then from the cache) before the first picture is waiting for it."""
+    mesh = topology()
+    image = np.full((160, 160, 3), 128, np.uint8)
+    points = (mesh.shape * 60 + [80, 80, 0]).astype(np.float32)
+    identity = prepare([SourceFace(image, Landmarks(points, 1.0), "warm-up")])
+    swapper.swap(image, points, identity, -1, 0)
+    swapper.forget(-1)
