@@ -10,4 +10,4 @@ from engines.registry import Registry
 sinks: Registry[Callable[..., Any]] = Registry("sink")
 """Name → class of the sink; what it is made with differs from one to the next."""
 
-from rt.sinks import null, recorder, stream, virtual_camera  # noqa: E402, F401  (they register themselves)
+from rt.sinks import null, recorder, stream, virtual_camera  # noqa: F401  (they register themselves)

@@ -37,9 +37,9 @@ class NullSink:
         self._frames += 1
         self._out_of_order += frame.seq <= self._last_seq
         self._last_seq = max(frame.seq, self._last_seq)
-        burnt_ns = timecode.read(frame.pixels)
-        if burnt_ns is not None:
-            self._note_age((self._clock.now_ns() - burnt_ns) / 1e6)
+        burnt_us = timecode.read(frame.pixels)
+        if burnt_us is not None:
+            self._note_age(timecode.age_us(self._clock.now_ns() // 1000, burnt_us) / 1e3)
 
     def deadline_ns(self) -> int | None:
         return None
