@@ -20,3 +20,13 @@ class TrackOptions:
     """For how long the last place of a lost face is reported, so that it can be hidden."""
     min_face_px: float = 20.0
     """A face narrower than this is not one."""
+
+    def __post_init__(self) -> None:
+        whole = {"max_faces": (self.max_faces, 1), "detect_every": (self.detect_every, 1), "hold_frames": (self.hold_frames, 0)}
+        for name, (value, least) in whole.items():
+            if value < least:
+                raise ValueError(f"{name} is {value}; give {least} or more")
+        if not 0 <= self.smoothing <= 1:
+            raise ValueError(f"smoothing is {self.smoothing}; give a number from 0 (off) to 1 (full)")
+        if self.lost_seconds < 0 or self.min_face_px < 0:
+            raise ValueError(f"lost_seconds is {self.lost_seconds} and min_face_px {self.min_face_px}; neither may be negative")

@@ -8,6 +8,7 @@ size), which hardly moves and may be filtered hard.
 from __future__ import annotations
 
 import math
+from typing import overload
 
 import numpy as np
 
@@ -36,26 +37,28 @@ class LandmarkFilter:
         self._at_ns: int | None = None
         self._place = np.zeros(3)
         self._place_speed = np.zeros(3)
-        self._shape = np.zeros((0, 3))
-        self._shape_speed = np.zeros((0, 3))
+        self._shape = np.zeros((0, 3), np.float32)
+        self._shape_speed = np.zeros((0, 3), np.float32)
 
     def reset(self) -> None:
         """Forgets everything: the next points pass as they are."""
         self._at_ns = None
 
     def __call__(self, points: np.ndarray, captured_ns: int) -> np.ndarray:
-        """``points``: float32 [N, 3] pixels. Returns the same, steadied; float32 [N, 3]."""
+        """``points``: float32 [N, 3] pixels. Returns them steadied, float32 [N, 3], an array of its own."""
         place, shape = _take_apart(points)
         if self._must_restart(place, captured_ns):
             self._restart(place, shape, captured_ns)
-            return points.astype(np.float32)
+            return points.astype(np.float32)  # a copy
         assert self._at_ns is not None
         elapsed_s = (captured_ns - self._at_ns) / 1e9
         self._at_ns = captured_ns
         self._filter_place(place, elapsed_s)
         self._filter_shape(shape, elapsed_s)
         smooth = _put_together(self._place, self._shape)
-        return (points + (smooth - points) * self.strength).astype(np.float32)
+        if self.strength < 1:
+            smooth = points + (smooth - points) * np.float32(self.strength)
+        return smooth
 
     def _must_restart(self, place: np.ndarray, captured_ns: int) -> bool:
         if self._at_ns is None or not 0 < captured_ns - self._at_ns < GAP_S * 1e9:
@@ -76,27 +79,35 @@ class LandmarkFilter:
         self._place = self._place + _gain(PLACE_HZ + PLACE_HZ_PER_SPEED * rush, elapsed_s) * (place - self._place)
 
     def _filter_shape(self, shape: np.ndarray, elapsed_s: float) -> None:
-        self._shape_speed += _gain(SPEED_HZ, elapsed_s) * ((shape - self._shape) / elapsed_s - self._shape_speed)
-        rush = np.hypot(self._shape_speed[:, :1], self._shape_speed[:, 1:2])
-        self._shape = self._shape + _gain(SHAPE_HZ + SHAPE_HZ_PER_SPEED * rush, elapsed_s) * (shape - self._shape)
+        ahead = shape - self._shape
+        self._shape_speed += (ahead * np.float32(1 / elapsed_s) - self._shape_speed) * np.float32(_gain(SPEED_HZ, elapsed_s))
+        rush = np.sqrt(np.einsum("ij,ij->i", self._shape_speed[:, :2], self._shape_speed[:, :2]))  # as seen: depth is a guess
+        self._shape = self._shape + ahead * _gain(SHAPE_HZ + SHAPE_HZ_PER_SPEED * rush, elapsed_s)[:, None]
 
 
-def _gain(cutoff_hz, elapsed_s: float):  # type: ignore[no-untyped-def]  # a number for a number, an array for an array
+@overload
+def _gain(cutoff_hz: float, elapsed_s: float) -> float: ...
+@overload
+def _gain(cutoff_hz: np.ndarray, elapsed_s: float) -> np.ndarray: ...
+def _gain(cutoff_hz: float | np.ndarray, elapsed_s: float) -> float | np.ndarray:
     """The share of the new value in a first-order low-pass: r / (r + 1) with r = 2π · cutoff · time."""
-    r = 2 * math.pi * cutoff_hz * elapsed_s
+    r = 2 * math.pi * elapsed_s * cutoff_hz
     return r / (r + 1)
 
 
 def _take_apart(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Place [centre x, centre y, log size], and shape [N, 3] in sizes. Size is 1.2 times the points' RMS distance to the centre."""
-    shape = points.astype(np.float64)
-    centre = shape[:, :2].mean(0)
+    """Place, float64 [centre x, centre y, log size], and shape, float32 [N, 3] in sizes.
+
+    The size is 1.2 times the points' RMS distance to the centre, and at least a pixel.
+    """
+    centre = points[:, :2].mean(0)
+    shape = np.array(points, np.float32)
     shape[:, :2] -= centre
-    size = 1.2 * math.sqrt(float((shape[:, :2] ** 2).sum(1).mean()))
-    return np.array([*centre, math.log(size)]), shape / size
+    size = max(1.0, 1.2 * math.sqrt(float(np.vdot(shape[:, :2], shape[:, :2])) / len(shape)))
+    return np.array([*centre, math.log(size)], np.float64), shape * np.float32(1 / size)
 
 
 def _put_together(place: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    points = shape * math.exp(place[2])
-    points[:, :2] += place[:2]
+    points: np.ndarray = shape * np.float32(math.exp(place[2]))
+    points[:, :2] += place[:2].astype(np.float32)
     return points

