@@ -26,20 +26,24 @@ class OrtSession:
     """One model on the CPU provider. Not thread-safe: one thread at a time."""
 
     def __init__(self, path: Path, *, threads: int = 1) -> None:
-        """``threads``: how many the model may use. Raises ``ModelError`` for a file that is missing, damaged or no ONNX model."""
+        """``threads``: how many the model may use. Raises ``ModelError`` for a file that is missing or no model."""
         if not path.is_file():
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
         try:
-            self._session = ort.InferenceSession(str(path), _options(threads), providers=["CPUExecutionProvider"])
+            session = ort.InferenceSession(str(path), _options(threads), providers=["CPUExecutionProvider"])
         except Exception as error:  # the binding raises classes of its own, all straight from Exception
-            raise ModelError(f"{path.name} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
-        self.inputs = tuple(map(_spec, self._session.get_inputs()))
-        self.outputs = tuple(map(_spec, self._session.get_outputs()))
-        self.runtime = "ort:" + self._session.get_providers()[0]
+            raise ModelError(f"{path} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
+        self._session: ort.InferenceSession | None = session
+        self.inputs = tuple(map(_spec, session.get_inputs()))
+        self.outputs = tuple(map(_spec, session.get_outputs()))
+        self.runtime = "ort:" + session.get_providers()[0]
         self._names = [spec.name for spec in self.outputs]
         self._path = path
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """See ``Session.run``; names, element types and shapes are checked by ONNX Runtime."""
+        if self._session is None:
+            raise ModelError(f"the session of {self._path.name} is closed; open it again")
         try:
             results = self._session.run(self._names, dict(feeds))
         except Exception as error:  # as above
@@ -49,7 +53,7 @@ class OrtSession:
         return dict(zip(self._names, results, strict=True))
 
     def close(self) -> None:
-        self.__dict__.pop("_session", None)
+        self._session = None
 
 
 def _options(threads: int) -> ort.SessionOptions:
@@ -57,7 +61,7 @@ def _options(threads: int) -> ort.SessionOptions:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # A spinning pool takes a core from the camera, the encoders and the window, which wait for one more often than the model does.
+    # A spinning pool takes a core from the camera, the encoders and the window, which need it more.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     return options

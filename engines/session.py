@@ -50,7 +50,7 @@ runtimes: Registry[OpenSession] = Registry("runtime")
 
 
 def open_session(path: Path, *, runtime: str = "ort", threads: int = 1) -> Session:
-    """Opens a model file. ``threads``: how many processor threads the model may use; one leaves room for the line's others.
+    """Opens a model file. ``threads``: how many the model may use; one leaves the other cores to the rest of the line.
 
     Raises ``ModelError`` for a file that is missing or no model, and for a runtime nobody knows.
     """

@@ -32,7 +32,7 @@ def embedded_models() -> dict[str, EmbeddedModel]:
 
 
 def embedded_model(name: str) -> Path:
-    """The file of a model that ships with the program. Raises ``ModelError`` when it is missing or not the one that was shipped."""
+    """The file of a model that ships with the program. Raises ``ModelError`` when it is missing or was changed."""
     models = embedded_models()
     if name not in models:
         raise ModelError(f"no embedded model is called {name!r}; there are {', '.join(sorted(models))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,32 +14,37 @@ from engines.errors import PhotoError
 LONG_SIDE_MAX = 2048
 """Pixels; a larger photo is reduced. A face that fills it still has four times the texels the swapper keeps."""
 
-PIXELS_MAX = 200_000_000
-"""What would need more than about 600 MB is refused."""
+FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "AVIF", "BMP", "TIFF", "GIF", "HEIF")
+"""Pillow's names of what may be opened. It knows more, some of which start other programs (EPS) or are no photos."""
 
-ACCEPTED = "JPEG, PNG, WebP, BMP, TIFF or GIF, and HEIC where pillow-heif is installed"
+ACCEPTED = "JPEG, PNG, WebP, AVIF, BMP, TIFF or GIF, and HEIC where pillow-heif is installed"
 
 BACKDROP = (128, 128, 128)
 """What shows through transparent pixels: their own colour is nobody's intention."""
 
 
 def open_photo(path: Path) -> np.ndarray:
-    """uint8 [H, W, 3] BGR, upright, at most ``LONG_SIDE_MAX`` pixels long. Raises ``PhotoError`` with one clear sentence."""
+    """uint8 [H, W, 3] BGR, upright, sRGB, at most ``LONG_SIDE_MAX`` pixels long; of an animation the first picture.
+
+    Raises ``PhotoError`` with one clear sentence.
+    """
     data = _read(path)
-    _register_heif()
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            if image.width * image.height > PIXELS_MAX:
-                raise PhotoError(f"{path} has {image.width}x{image.height} pixels; give a photo of at most {PIXELS_MAX // 10**6} megapixels")
-            image.draft("RGB", (LONG_SIDE_MAX, LONG_SIDE_MAX))  # a JPEG decodes straight to a smaller size
-            image.load()
-            return _to_bgr(image)
+        with warnings.catch_warnings(action="ignore"):  # of damaged EXIF data, and of size before it is refused
+            return _decode(data)
     except UnidentifiedImageError:
         raise PhotoError(_unknown(path, data)) from None
     except Image.DecompressionBombError as error:
         raise PhotoError(f"{path} is too large to open safely ({error}); give a smaller photo") from None
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
+    except (OSError, SyntaxError, ValueError, EOFError, RuntimeError) as error:  # what Pillow's decoders raise
         raise PhotoError(f"{path} is damaged or cut short ({error}); give the original file") from error
+
+
+def _decode(data: bytes) -> np.ndarray:
+    with Image.open(io.BytesIO(data), formats=_known_formats()) as image:
+        image.draft("RGB", (LONG_SIDE_MAX, LONG_SIDE_MAX))  # a JPEG decodes straight to a smaller size
+        image.load()
+        return _to_bgr(image)
 
 
 def _read(path: Path) -> bytes:
@@ -55,12 +61,15 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _register_heif() -> None:
+def _known_formats() -> list[str]:
+    Image.init()
     try:
         import pillow_heif
     except ImportError:
-        return
-    pillow_heif.register_heif_opener()
+        pass
+    else:
+        pillow_heif.register_heif_opener()
+    return [name for name in FORMATS if name in Image.OPEN]
 
 
 def _unknown(path: Path, data: bytes) -> str:
@@ -70,13 +79,20 @@ def _unknown(path: Path, data: bytes) -> str:
 
 
 def _to_bgr(image: Image.Image) -> np.ndarray:
-    upright = ImageOps.exif_transpose(image)
-    upright = _sixteen_to_eight(upright)
-    if "A" in upright.getbands() or "transparency" in upright.info:
-        upright = Image.alpha_composite(Image.new("RGBA", upright.size, (*BACKDROP, 255)), upright.convert("RGBA"))
-    upright = _to_srgb(upright).convert("RGB")
-    upright.thumbnail((LONG_SIDE_MAX, LONG_SIDE_MAX), Image.Resampling.LANCZOS, reducing_gap=3.0)
-    return np.ascontiguousarray(np.asarray(upright)[..., ::-1])
+    image = _sixteen_to_eight(ImageOps.exif_transpose(image))
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = _opaque(image)
+    elif image.mode not in ("RGB", "CMYK", "L"):
+        image = image.convert("RGB")
+    image.thumbnail((LONG_SIDE_MAX, LONG_SIDE_MAX), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    return np.ascontiguousarray(np.asarray(_to_srgb(image))[..., ::-1])
+
+
+def _opaque(image: Image.Image) -> Image.Image:
+    backdrop = Image.new("RGBA", image.size, (*BACKDROP, 255))
+    opaque = Image.alpha_composite(backdrop, image.convert("RGBA")).convert("RGB")
+    opaque.info["icc_profile"] = image.info.get("icc_profile")
+    return opaque
 
 
 def _sixteen_to_eight(image: Image.Image) -> Image.Image:
@@ -88,14 +104,13 @@ def _sixteen_to_eight(image: Image.Image) -> Image.Image:
 
 
 def _to_srgb(image: Image.Image) -> Image.Image:
-    """Applies an embedded colour profile; a profile that cannot be read is as good as none."""
+    """RGB by the embedded colour profile; one that cannot be read, or is of another colour space, is as good as none."""
     profile = image.info.get("icc_profile")
-    if not profile or image.mode not in ("RGB", "CMYK", "L"):
-        return image
+    if not profile:
+        return image.convert("RGB")
     try:
-        converted = ImageCms.profileToProfile(
-            image, ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB"), outputMode="RGB"
-        )
-    except ImageCms.PyCMSError:
-        return image
-    return converted or image
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        converted = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+    except (ImageCms.PyCMSError, OSError):
+        return image.convert("RGB")
+    return converted or image.convert("RGB")
