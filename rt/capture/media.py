@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 import av
 import av.error
@@ -52,17 +52,26 @@ ROTATIONS = {90: cv2.ROTATE_90_COUNTERCLOCKWISE, 180: cv2.ROTATE_180, 270: cv2.R
 """Degrees counter-clockwise of a display matrix → what OpenCV calls it."""
 
 
+class Reader(Protocol):
+    """A stream of bytes; ``read`` returns none at its end."""
+
+    def read(self, size: int) -> bytes: ...
+
+
+ReaderMaker = Callable[[threading.Event], Reader]
+"""``make(stop)``: the reader's waits end with ``stop``."""
+
+
 @sources.register("media")
 class MediaSource:
     """A file, an address, or an open stream of bytes. Decodes on the capture thread, one picture ahead of its time."""
 
-    def __init__(self, spec: str, request: CaptureRequest, clock: Clock, *, file: BinaryIO | None = None, format: str | None = None) -> None:
-        """``file`` is read instead of opening ``spec``; ``format`` names its container where that must be known beforehand."""
+    def __init__(self, spec: str, request: CaptureRequest, clock: Clock, *, reader: ReaderMaker | None = None) -> None:
+        """``reader`` makes the stream of bytes that is read instead of opening ``spec``; ``spec`` is then its name in messages."""
         self._spec = spec
         self._request = request
         self._clock = clock
-        self._file = file
-        self._format = format
+        self._reader = reader
         self._stop = threading.Event()
         self._container: Any = None
         self._frames: Iterator[av.VideoFrame] = iter(())
@@ -79,7 +88,7 @@ class MediaSource:
         self._missed = 0
         self._damaged = 0
         scheme = re.match(r"([a-z]+)://", spec, re.IGNORECASE)
-        self.is_live = file is not None or (scheme is not None and scheme[1].lower() in LIVE_SCHEMES)
+        self.is_live = reader is not None or (scheme is not None and scheme[1].lower() in LIVE_SCHEMES)
         self.live = request.realtime or self.is_live
 
     # --- Source ---
@@ -160,11 +169,12 @@ class MediaSource:
     # --- decoding ---
 
     def _open_container(self) -> Any:
-        if self._file is None and "://" not in self._spec:
+        if self._reader is None and "://" not in self._spec:
             _check_file(Path(self._spec))
+        place = self._reader(self._stop) if self._reader else self._spec
         options = LOW_DELAY if self.is_live else {}
         try:
-            return av.open(self._file or self._spec, "r", format=self._format, options=dict(options), timeout=None if self._file else TIMEOUT_S)
+            return av.open(place, "r", options=dict(options), timeout=None if self._reader else TIMEOUT_S)
         except av.error.FFmpegError as error:
             raise SourceError(self._cannot_open(error)) from error
 
@@ -198,11 +208,13 @@ class MediaSource:
         for frame in self._decoded([*self._container.streams.video[:1], *self._container.streams.audio[:1]]):
             if self._stop.is_set():
                 return
-            if frame.pts is None:
-                continue
-            at_ns = round(frame.pts * frame.time_base * 1_000_000_000)
-            start_ns = at_ns if start_ns is None else start_ns
-            media_ns = at_ns - start_ns + offset_ns
+            if frame.pts is None:  # a bare elementary stream: one picture after the other
+                media_ns = offset_ns if start_ns is None else self._media_ns + self._last_duration_ns
+                start_ns = start_ns or 0
+            else:
+                at_ns = round(frame.pts * frame.time_base * 1_000_000_000)
+                start_ns = at_ns if start_ns is None else start_ns
+                media_ns = at_ns - start_ns + offset_ns
             if isinstance(frame, av.AudioFrame):
                 self._publish(resampler, frame, media_ns)
                 continue

@@ -212,7 +212,7 @@ class AnimatedPortrait:
         field[..., 0] -= self._nose * np.float32(0.035 * sway * self._size)
         field[..., 1] -= self._chin * np.float32(0.05 * _talk(seconds) * self._size)
         for lid in self._lids:
-            field[..., 1] -= lid * np.float32(0.035 * _blink(seconds) * self._size)
+            field[..., 1] -= lid * np.float32(0.055 * _blink(seconds) * self._size)
         return np.ascontiguousarray(field * self._motion, np.float32)
 
 

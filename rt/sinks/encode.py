@@ -21,9 +21,9 @@ AAC_SAMPLES = 1024
 
 SOUND_BPS = 128_000
 
-LEAD_SAMPLES = 2 * AAC_SAMPLES
-"""Silence is laid this far ahead of the picture. The muxer lets a picture go once later sound waits behind it, and the encoder keeps
-one frame back; so two."""
+LEAD_SAMPLES = 4 * AAC_SAMPLES
+"""Silence is laid this far ahead of the picture. The muxer lets a picture go once later sound waits behind it, the encoder keeps one
+frame back and stamps its first packet one frame before zero, and a frame may be half full: less would hold each picture for a period."""
 
 
 class Matrix(NamedTuple):

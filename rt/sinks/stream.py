@@ -29,7 +29,7 @@ BITS_PER_PIXEL = 0.09
 PATIENCE_NS = 100_000_000
 """How late a picture may be, beyond its usual age and two periods, before the one before it is repeated for it."""
 
-_MUXER = {"flush_packets": "1", "max_interleave_delta": "100000"}  # microseconds: late sound holds pictures back no longer
+_MUXER = {"flush_packets": "1", "max_interleave_delta": "1000"}  # microseconds: late sound holds a picture for one period
 CONTAINER_OPTIONS = {"flv": {**_MUXER, "flvflags": "no_duration_filesize"}, "mpegts": _MUXER}
 
 

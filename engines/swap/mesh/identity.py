@@ -11,8 +11,11 @@ import numpy as np
 from engines.errors import PhotoError
 from engines.mesh.topology import Topology, topology
 from engines.swap.contract import SourceFace
-from engines.swap.mesh.colour import LUMA, weighted_mean
-from engines.swap.mesh.texture import Texture, spread, unwrap, vertex_logs, vertex_values
+from engines.swap.mesh.colour import LOG_OFFSET, LUMA, weighted_mean
+from engines.swap.mesh.texture import SIDE, Texture, plain_skin, spread, unwrap, vertex_logs, vertex_values
+
+SMOOTH_SKIN, CONTRAST_LEAST, DETAIL_SIGMA = 0.17, 0.65, 0.1
+"""Deviation of log luma, within a tenth of an inter-ocular distance, up to which skin is left as it is; and the least that is kept."""
 
 SMALLEST_SIDE = 96
 """The chain of halved textures ends here."""
@@ -28,6 +31,8 @@ class MeshIdentity:
     """float32 [468, 3]: log(colour + 6) of the texture around each vertex."""
     weights: np.ndarray
     """float32 [468]: skin area that is not hidden by hair."""
+    contrast: float
+    """In (0, 1]: by how much the texture's detail is to be softened, so that a harshly lit photo does not look like a mask."""
     grey: bool
     """The photos have no colour: the target's is taken."""
 
@@ -50,6 +55,7 @@ def prepare(faces: Sequence[SourceFace]) -> MeshIdentity:
         textures=_halve(bgra),
         logs=vertex_logs(texture.colour, mesh),
         weights=weights if weights.sum() > 20 else mesh.skin,
+        contrast=_contrast(texture.colour, mesh),
         grey=texture.grey,
     )
 
@@ -71,6 +77,14 @@ def _merge(textures: list[Texture], mesh: Topology) -> Texture:
         total += weight
     trust = np.max([texture.trust for texture in textures], 0)
     return Texture(np.clip(colour / total, 0, 255), opaque / total[..., 0], trust, best.grey)
+
+
+def _contrast(colour: np.ndarray, mesh: Topology) -> float:
+    """1 for skin as smooth as most photos', less for deep wrinkles, hard light and shine."""
+    luma = np.log(colour @ LUMA + LOG_OFFSET).astype(np.float32)
+    detail = luma - cv2.GaussianBlur(luma, (0, 0), SIDE * mesh.texels_per_iod * DETAIL_SIGMA)
+    roughness = float(np.std(detail[spread(plain_skin(mesh), mesh)[..., 0] > 0.7]))
+    return float(np.clip(SMOOTH_SKIN / max(roughness, 1e-6), CONTRAST_LEAST, 1))
 
 
 def _halve(texture: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -53,12 +53,13 @@ def draw(
     order: np.ndarray,
     cover: np.ndarray,
     gain: np.ndarray,
+    bias: np.ndarray,
     texture: np.ndarray,
 ) -> None:
     """Draws the textured mesh, far triangles first, into ``pixels`` uint8 [h, w, 3] and ``alpha`` uint8 [h, w] (to be zero before).
 
     ``place`` float32 [V, 2+] pixels of the patch, ``uv`` float32 [V, 2] texels, ``cover`` float32 [V] in [0, 1], ``gain`` float32
-    [V, 3] BGR factors, ``texture`` uint8 [T, T, 4] BGRA. Spans are half open, so that triangles that share an edge never share a
+    [V, 3] BGR factors and ``bias`` float32 [V, 3] added after them, ``texture`` uint8 [T, T, 4] BGRA. Spans are half open, so that triangles that share an edge never share a
     pixel; triangles that face away are left out.
     """
     height, width = alpha.shape
@@ -77,8 +78,11 @@ def draw(
         step_t = du_x * uv[a, 1] + dv_x * uv[b, 1] + dw_x * uv[c, 1]
         step_cover = du_x * cover[a] + dv_x * cover[b] + dw_x * cover[c]
         step_0 = du_x * gain[a, 0] + dv_x * gain[b, 0] + dw_x * gain[c, 0]
+        lift_0 = du_x * bias[a, 0] + dv_x * bias[b, 0] + dw_x * bias[c, 0]
         step_1 = du_x * gain[a, 1] + dv_x * gain[b, 1] + dw_x * gain[c, 1]
+        lift_1 = du_x * bias[a, 1] + dv_x * bias[b, 1] + dw_x * bias[c, 1]
         step_2 = du_x * gain[a, 2] + dv_x * gain[b, 2] + dw_x * gain[c, 2]
+        lift_2 = du_x * bias[a, 2] + dv_x * bias[b, 2] + dw_x * bias[c, 2]
         for y in range(max(0, int(np.ceil(min(ay, by, cy)))), min(height, int(np.ceil(max(ay, by, cy))))):
             left, right = 1e9, -1e9
             for edge in range(3):
@@ -101,8 +105,11 @@ def draw(
             r = u * uv[a, 1] + v * uv[b, 1] + w * uv[c, 1]
             covered = u * cover[a] + v * cover[b] + w * cover[c]
             g0 = u * gain[a, 0] + v * gain[b, 0] + w * gain[c, 0]
+            o0 = u * bias[a, 0] + v * bias[b, 0] + w * bias[c, 0] + 0.5
             g1 = u * gain[a, 1] + v * gain[b, 1] + w * gain[c, 1]
+            o1 = u * bias[a, 1] + v * bias[b, 1] + w * bias[c, 1] + 0.5
             g2 = u * gain[a, 2] + v * gain[b, 2] + w * gain[c, 2]
+            o2 = u * bias[a, 2] + v * bias[b, 2] + w * bias[c, 2] + 0.5
             for x in range(first, last):
                 q = min(max(covered, 0.0), 1.0)
                 q = q * q * (3 - 2 * q)
@@ -117,12 +124,15 @@ def draw(
                 b0 = texture[j, i, 0] * w00 + texture[j, i + 1, 0] * w10 + texture[j + 1, i, 0] * w01 + texture[j + 1, i + 1, 0] * w11
                 b1 = texture[j, i, 1] * w00 + texture[j, i + 1, 1] * w10 + texture[j + 1, i, 1] * w01 + texture[j + 1, i + 1, 1] * w11
                 b2 = texture[j, i, 2] * w00 + texture[j, i + 1, 2] * w10 + texture[j + 1, i, 2] * w01 + texture[j + 1, i + 1, 2] * w11
-                pixels[y, x, 0] = np.uint8(min(255.0, max(0.0, b0 * g0 + 0.5)))
-                pixels[y, x, 1] = np.uint8(min(255.0, max(0.0, b1 * g1 + 0.5)))
-                pixels[y, x, 2] = np.uint8(min(255.0, max(0.0, b2 * g2 + 0.5)))
+                pixels[y, x, 0] = np.uint8(min(255.0, max(0.0, b0 * g0 + o0)))
+                pixels[y, x, 1] = np.uint8(min(255.0, max(0.0, b1 * g1 + o1)))
+                pixels[y, x, 2] = np.uint8(min(255.0, max(0.0, b2 * g2 + o2)))
                 s += step_s
                 r += step_t
                 covered += step_cover
                 g0 += step_0
+                o0 += lift_0
                 g1 += step_1
+                o1 += lift_1
                 g2 += step_2
+                o2 += lift_2

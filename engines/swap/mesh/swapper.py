@@ -12,8 +12,9 @@ from engines.mesh.topology import Topology, brow_line, smoothstep, topology
 from engines.swap import swappers
 from engines.swap.contract import Patch, SourceFace
 from engines.swap.mesh import kernels
+from engines.swap.mesh.colour import LOG_OFFSET
 from engines.swap.mesh.identity import MeshIdentity, prepare
-from engines.swap.mesh.light import Light
+from engines.swap.mesh.light import Light, Nearness
 
 SEAM_FOREHEAD, SEAM_SIDE, SEAM_JAW = 0.34, 0.24, 0.15
 """Width over which the patch fades out toward the oval, in inter-ocular distances."""
@@ -30,6 +31,7 @@ class MeshSwapper:
     def __init__(self) -> None:
         self._mesh = topology()
         self._cover = _cover(self._mesh)
+        self._near = Nearness.of_mesh()
         self._lights: dict[int, Light] = {}
         self._pixels = np.empty((0, 0, 3), np.uint8)
         self._alpha = np.empty((0, 0), np.uint8)
@@ -45,10 +47,11 @@ class MeshSwapper:
         if box is None:
             return None
         left, top, right, bottom = box
-        light = self._lights.setdefault(face_id, Light())
-        gain = np.exp(light.gains(image, points, identity, captured_ns))
+        if face_id not in self._lights:
+            self._lights[face_id] = Light(self._near)
+        light = self._lights[face_id].gains(image, points, identity, captured_ns)
         patch = self._clear_patch(left, top, right, bottom)
-        self._draw(patch, place, gain, identity)
+        self._draw(patch, place, light, identity)
         return patch
 
     def forget(self, face_id: int) -> None:
@@ -63,13 +66,21 @@ class MeshSwapper:
         alpha[:] = 0
         return Patch(self._pixels[:height, :width], alpha, left, top)
 
-    def _draw(self, patch: Patch, place: np.ndarray, gain: np.ndarray, identity: MeshIdentity) -> None:
+    def _draw(self, patch: Patch, place: np.ndarray, light: np.ndarray, identity: MeshIdentity) -> None:
         texture = identity.texture_for(float(np.ptp(place[:, 0])))
         far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
         place[:, :2] -= np.array([patch.left, patch.top], np.float32)
-        gain = np.concatenate([gain, gain[self._mesh.ring]]).astype(np.float32)
+        kept = Light.contrast(light, identity)
+        gain = np.exp(light) * kept
+        bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(light) * (1 - kept)  # what detail is pulled towards
         uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
-        kernels.draw(patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, self._cover, gain, texture)
+        kernels.draw(
+            patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, self._cover, self._ringed(gain), self._ringed(bias), texture
+        )
+
+    def _ringed(self, values: np.ndarray) -> np.ndarray:
+        """float32 [468 + R, 3]: the rings inside eyes and mouth take the values of their rims."""
+        return np.concatenate([values, values[self._mesh.ring]]).astype(np.float32)
 
 
 def _inside(place: np.ndarray, image: np.ndarray) -> tuple[int, int, int, int] | None:

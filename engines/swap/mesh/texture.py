@@ -50,7 +50,7 @@ def unwrap(face: SourceFace) -> Texture:
     mesh = topology()
     image, points = _cut_out(face.image, face.landmarks.points)
     colour, covered, outside = _flatten(image, points, mesh)
-    skin = spread(_plain_skin(mesh), mesh)[..., 0] > 0.7
+    skin = spread(plain_skin(mesh), mesh)[..., 0] > 0.7
     colour = _denoise(colour, skin).astype(np.float32)
     seen = smoothstep(-_normals(points, mesh)[:, 2], 0.10, 0.42).astype(np.float32)
     logs = vertex_logs(colour, mesh)
@@ -113,7 +113,7 @@ def _flatten(image: np.ndarray, points: np.ndarray, mesh: Topology) -> tuple[np.
     return flat, covered, outside.astype(np.float32)
 
 
-def _plain_skin(mesh: Topology) -> np.ndarray:
+def plain_skin(mesh: Topology) -> np.ndarray:
     """Cheeks, nose and lower forehead: vertices that are skin on anybody."""
     y = mesh.shape[:, 1]
     return ((mesh.skin > 0) & (mesh.from_oval > 0.18) & (y > brow_line(mesh.shape) + 0.10) & (y < 0.45)).astype(np.float32)
