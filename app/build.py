@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from app.errors import UsageError
 from app.settings import Settings
 from engines.detect import detectors
@@ -11,6 +9,7 @@ from engines.detect.contract import Detector
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
 from engines.swap import swappers
+from engines.swap.mesh import swapper as mesh_swapper
 from rt.audio import AudioBus
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.contract import Source
@@ -26,6 +25,11 @@ from rt.track.tracker import Tracker
 
 DETECTOR = "blazeface-full"
 """Finds faces down to 50 pixels in a 720p picture; the short-range one needs 200."""
+
+
+def detector() -> Detector:
+    """The embedded one. Each thread that detects has its own."""
+    return detectors[DETECTOR]()
 
 
 def look(settings: Settings, detector: Detector, mesh: FaceMesh) -> Look:
@@ -57,3 +61,19 @@ def tracker(settings: Settings, detector: Detector, mesh: FaceMesh) -> Tracker:
         smoothing=chosen.smoothing,
     )
     return Tracker(detector, mesh, options)
+
+
+def sinks(settings: Settings, clock: Clock, audio: AudioBus) -> list[Sink]:
+    """Every output that was asked for. Raises ``SinkError`` or ``OptionError`` for one that cannot be."""
+    wanted = settings.output
+    built: list[Sink] = []
+    for number, url in enumerate(wanted.streams, 1):
+        name = url.partition("://")[0].lower() + (f"-{number}" if number > 1 else "")
+        built.append(StreamSink(url, audio.subscribe(), clock, name=name, bitrate_bps=wanted.bitrate_bps))
+    if wanted.virtual_camera is not None:
+        built.append(VirtualCameraSink(clock, wanted.virtual_camera or None))
+    if wanted.record is not None:
+        built.append(RecorderSink(wanted.record, audio.subscribe(), overwrite=wanted.overwrite))
+    if wanted.null:
+        built.append(NullSink(clock))
+    return built

@@ -7,11 +7,15 @@ import logging
 import sys
 from typing import Any
 
+import cv2
+from threadpoolctl import threadpool_limits
+
 from app import build
 from app.report import build_report
 from app.settings import Settings
 from app.usage import UsageSampler
 from engines.device.host import HostDevice
+from engines.landmarks.facemesh import FaceMesh
 from rt.audio import AudioBus
 from rt.clock import Clock, MonotonicClock
 from rt.lane import Lane, Witness
@@ -24,6 +28,15 @@ SWITCH_INTERVAL_S = 0.0005
 """How long one Python thread may keep another from running. The default, 5 ms, is a sixth of a frame at 30 fps."""
 
 
+def limit_threads() -> None:
+    """One thread for each linear algebra and OpenCV call: they are small, and the line's own threads are the parallelism.
+
+    Unlimited on two cores, two matrix products of a swap took twenty times as long.
+    """
+    threadpool_limits(1, user_api="blas")
+    cv2.setNumThreads(1)
+
+
 class LiveSession:
     """One run. Made, started, stopped and asked by one thread, but for ``metrics``, which any thread may ask."""
 
@@ -34,15 +47,15 @@ class LiveSession:
         self._metrics = Metrics()
         self._usage = UsageSampler()
         audio = AudioBus()
-        analyser = build.Analyser()
-        self._look = build.look(settings, analyser)
+        limit_threads()
         self._source = build.source(settings, self._clock)
         sinks = build.sinks(settings, self._clock, audio)
-        tracker = build.tracker(settings, analyser)
-        build.warm_up(tracker, self._look)
+        detector, mesh = build.detector(), FaceMesh()
+        look = build.look(settings, detector, mesh)
+        tracker = build.tracker(settings, detector, mesh)
         lane = Lane(HostDevice(), tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
         self.line = Line(
-            self._source, lane, sinks, self._look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode
+            self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode
         )
         self._started_ns = 0
         self._ended_ns: int | None = None
