@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -76,8 +77,10 @@ def test_mpegts(tmp_path: Path) -> None:
     with av.open(str(path), "w", format="mpegts") as container:
         stream = container.add_stream("mpeg2video", rate=25)
         stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for _ in range(10):
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.full((48, 64, 3), 128, np.uint8), format="bgr24")))
+        for k in range(10):
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 128, np.uint8), format="bgr24")
+            frame.pts, frame.time_base = k, Fraction(1, 25)
+            container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     lines = answers("-", path.read_bytes())
     assert lines[0] == "64 48"

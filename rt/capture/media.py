@@ -28,8 +28,9 @@ log = logging.getLogger(__name__)
 LIVE_SCHEMES = ("rtmp", "rtmps", "rtsp", "rtsps", "udp", "rtp", "srt", "tcp")
 """Addresses whose pictures come when they come: stamped on arrival, never held back."""
 
-LOW_DELAY = {"fflags": "nobuffer", "flags": "low_delay", "probesize": "65536", "analyzeduration": "500000"}
-"""FFmpeg's defaults wait up to five seconds for a live address before the first picture."""
+LOW_DELAY = {"flags": "low_delay", "probesize": "65536", "analyzeduration": "500000"}
+"""FFmpeg's defaults wait up to five seconds for a live address before the first picture. Its ``nobuffer`` is left alone: it throws
+away what was read for probing, and with it the key frame that the pictures up to the next one hang on."""
 
 TIMEOUT_S = (8.0, 5.0)
 """How long an address may take to open, and to send something. FFmpeg's wait cannot be ended from outside (PyAV keeps its

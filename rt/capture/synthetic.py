@@ -40,7 +40,7 @@ ACCEPTED = {
 REACH = 1.1
 """Face heights from the face's centre within which the picture moves: hair and collar, and no more pixels than need be."""
 
-GRID = 25
+GRID = 57
 """Points a side of the coarse field of motion; it is smooth, so pixels between are interpolated."""
 
 
