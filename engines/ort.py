@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -47,13 +47,17 @@ class OrtSession:
         try:
             results = self._session.run(self._names, dict(feeds))
         except Exception as error:  # as above
-            given = ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in feeds.items())
-            taken = ", ".join(f"{spec.name} {spec.dtype}{list(spec.shape)}" for spec in self.inputs)
+            given = _named((name, value.dtype, value.shape) for name, value in feeds.items())
+            taken = _named((spec.name, spec.dtype, spec.shape) for spec in self.inputs)
             raise ModelError(f"{self._path.name} was given {given}; it takes {taken}: {error}") from error
         return dict(zip(self._names, results, strict=True))
 
     def close(self) -> None:
         self._session = None
+
+
+def _named(tensors: Iterable[tuple[str, np.dtype, tuple[int | str, ...]]]) -> str:
+    return ", ".join(f"{name} {dtype}[{', '.join(map(str, shape))}]" for name, dtype, shape in tensors) or "nothing"
 
 
 def _options(threads: int) -> ort.SessionOptions:

@@ -19,6 +19,9 @@ FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "AVIF", "BMP", "TIFF", "GIF", "HEIF")
 
 ACCEPTED = "JPEG, PNG, WebP, AVIF, BMP, TIFF or GIF, and HEIC where pillow-heif is installed"
 
+VIDEO_STARTS = (b"\x1aE\xdf\xa3", b"OggS", b"FLV", b"\x00\x00\x01\xba", b"\x00\x00\x01\xb3")
+"""First bytes of Matroska and WebM, Ogg, Flash and MPEG videos. MP4 and MOV have `ftyp` in their second four bytes."""
+
 BACKDROP = (128, 128, 128)
 """What shows through transparent pixels: their own colour is nobody's intention."""
 
@@ -74,7 +77,9 @@ def _known_formats() -> list[str]:
 
 def _unknown(path: Path, data: bytes) -> str:
     if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"mif1", b"msf1", b"hevc"):
-        return f"{path} is a HEIC photo; install its plug-in with `pip install 'ffrt[heic]'`, or save it as JPEG"
+        return f"{path} is a HEIC photo; install its plug-in with `pip install pillow-heif`, or save it as JPEG"
+    if data[4:8] == b"ftyp" or data.startswith(VIDEO_STARTS):
+        return f"{path} is a video; give a photo, such as a picture taken from it ({ACCEPTED})"
     return f"{path} is not a picture; give {ACCEPTED}"
 
 
@@ -104,7 +109,7 @@ def _sixteen_to_eight(image: Image.Image) -> Image.Image:
 
 
 def _to_srgb(image: Image.Image) -> Image.Image:
-    """RGB by the embedded colour profile; one that cannot be read, or is of another colour space, is as good as none."""
+    """RGB by the embedded colour profile; one that cannot be read, or is of other colours, is as good as none."""
     profile = image.info.get("icc_profile")
     if not profile:
         return image.convert("RGB")

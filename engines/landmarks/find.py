@@ -33,7 +33,7 @@ def find_faces(image: np.ndarray, detector: Detector, mesh: FaceMesh, tiles: int
 
     ``tiles``: with 2 or more the detector also looks at overlapping parts, so many a side, for small faces.
     """
-    found = []
+    found: list[Landmarks] = []
     for left, top, part in _parts(image, tiles):
         for detection in detector.detect(part):
             face = locate_detection(image, _moved(detection, left, top), mesh)
@@ -65,5 +65,5 @@ def _moved(detection: Detection, left: int, top: int) -> Detection:
 
 
 def _is_same(a: Landmarks, b: Landmarks) -> bool:
-    apart = np.linalg.norm(a.points[:, :2].mean(0) - b.points[:, :2].mean(0))
-    return float(apart) < APART_MIN * min(face_area(a), face_area(b)) ** 0.5
+    apart = float(np.linalg.norm(a.points[:, :2].mean(0) - b.points[:, :2].mean(0)))
+    return apart < APART_MIN * min(face_area(a), face_area(b)) ** 0.5
