@@ -41,6 +41,7 @@ def look(settings: Settings, detector: Detector, mesh: FaceMesh) -> Look:
         swapper = swappers[chosen.swapper]()
     except KeyError as error:
         raise UsageError(error.args[0]) from None
+    swapper.warm_up()
     faces = load_source(settings.source.photos, settings.source.face, detector, mesh)
     return Look(swapper, swapper.prepare(faces), chosen.opacity, chosen.on_lost)
 

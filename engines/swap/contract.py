@@ -41,6 +41,10 @@ class Swapper(Protocol):
 
     name: str
 
+    def warm_up(self) -> None:
+        """Compiles and allocates what the first picture would otherwise wait for: seconds, once. Raises what the first swap would."""
+        ...
+
     def prepare(self, faces: Sequence[SourceFace]) -> Any:
         """The identity of one person, from one or more photos: hundreds of milliseconds, once. Raises ``PhotoError``."""
         ...

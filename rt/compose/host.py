@@ -23,7 +23,7 @@ def blend(pixels: np.ndarray, patch: Patch, opacity: float = 1.0) -> None:
     _blend(region, patch.pixels, patch.alpha, round(opacity * 256))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit("void(uint8[:, :, :], uint8[:, :, ::1], uint8[:, ::1], int64)", cache=True, nogil=True)
 def _blend(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, opacity: int) -> None:
     """Integer arithmetic: a + (b - a) · alpha · opacity / (255 · 256), rounded."""
     for y in range(alpha.shape[0]):

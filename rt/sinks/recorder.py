@@ -1,98 +1,132 @@
-"""Records to a file that is playable at any moment, also when the program is killed."""
+"""``--record FILE``: loses no frame, and the file stays playable when the process is killed at any moment."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import logging
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import av
-import av.error
+from av.error import FFmpegError
 
 from rt.audio import AudioQueue
 from rt.errors import SinkError
 from rt.frame import Frame, VideoFormat
-from rt.sinks.encode import Encoder, EncoderOptions
+from rt.sinks.encode import H264, ToYuv, Tracks, even
 
-log = logging.getLogger(__name__)
+FRAGMENT_US = "500000"
+"""A killed process loses at most the fragment it was filling: half a second."""
 
-_FRAGMENTS = {"movflags": "frag_keyframe+empty_moov+default_base_moof", "frag_duration": "500000", "flush_packets": "1"}
-"""A fragment each half second: no more than that is lost with the process. The time is in microseconds."""
-
+_FRAGMENTED = {"movflags": "empty_moov+default_base_moof", "frag_duration": FRAGMENT_US, "flush_packets": "1"}
 CONTAINERS: dict[str, tuple[str, dict[str, str]]] = {
-    ".mp4": ("mp4", _FRAGMENTS),
-    ".mov": ("mov", _FRAGMENTS),
+    ".mp4": ("mp4", _FRAGMENTED),
+    ".mov": ("mov", _FRAGMENTED),
     ".mkv": ("matroska", {"cluster_time_limit": "500", "flush_packets": "1"}),
     ".ts": ("mpegts", {"flush_packets": "1"}),
 }
-"""Ending → FFmpeg's format and its options."""
+"""File ending → FFmpeg's name of the container, and what makes it playable without its end."""
+
+TIME_BASE = Fraction(1, 90_000)
+"""Fine enough for any camera's stamps; MPEG-TS has no other."""
 
 
 class RecorderSink:
-    """Loses no frame that it was given; keeps the true time of each."""
+    """H.264 and AAC with the pictures' true capture times (variable frame rate)."""
 
     name = "record"
     lossless = True
 
-    def __init__(self, path: Path, audio: AudioQueue, *, overwrite: bool = False, bitrate_bps: int | None = None) -> None:
-        """Raises ``SinkError`` for a name that cannot be recorded to. A file that exists is kept unless ``overwrite``."""
-        if path.suffix.lower() not in CONTAINERS:
-            raise SinkError(f"cannot record to {path}: the ending says the format, and it must be one of {', '.join(CONTAINERS)}")
-        if path.exists() and not overwrite:
-            raise SinkError(f"{path} exists and is kept; give another name, or --overwrite")
-        if not path.parent.is_dir():
-            raise SinkError(f"cannot record to {path}: the folder {path.parent} does not exist; make it first")
+    def __init__(self, path: Path, audio: AudioQueue, *, bitrate_bps: int | None = None, overwrite: bool = False) -> None:
+        """``bitrate_bps``: None keeps the quality constant instead (CRF 20). Raises ``SinkError`` for a path that cannot be recorded to."""
+        _check_path(path, overwrite)
         self._path = path
         self._audio = audio
-        self._options = EncoderOptions(bitrate_bps, preset="superfast", key_every_s=1.0)
-        self._container: Any = None
-        self._encoder: Encoder | None = None
-        self._zero_ns: int | None = None
-        self._written = 0
+        self._bitrate_bps = bitrate_bps
+        self._container: av.container.OutputContainer | None = None
+        self._tracks: Tracks | None = None
+        self._to_yuv: ToYuv | None = None
+        self._start_ns: int | None = None
+        self._last_pts = -1
+        self._broken = False
 
     def open(self, video: VideoFormat) -> None:
-        format_name, options = CONTAINERS[self._path.suffix.lower()]
+        size = even(video)
+        form, options = CONTAINERS[self._path.suffix.lower()]
+        self._to_yuv = ToYuv(size)
         try:
-            self._container = av.open(str(self._path), "w", format=format_name, options=dict(options))
-            self._encoder = Encoder(self._container, video, self._options, self._audio)
-        except (av.error.FFmpegError, OSError) as error:
-            raise self._failed(error) from error
+            self._container = av.open(str(self._path), "w", format=form, container_options=options)
+            self._tracks = Tracks(self._container, size, self._h264())
+            self._container.start_encoding()
+        except (FFmpegError, OSError) as error:
+            self._broken = True
+            raise self._explained(error) from error
 
     def write(self, frame: Frame) -> None:
-        assert self._encoder is not None
+        assert self._tracks is not None and self._to_yuv is not None, "open comes first"
+        if self._start_ns is None:
+            self._start_ns = frame.captured_ns
+            self._tracks.start(frame.captured_ns)
         try:
-            if self._zero_ns is None:
-                self._zero_ns = frame.captured_ns
-                self._encoder.begin(self._zero_ns)
-            self._encoder.write(self._encoder.convert(frame.pixels), frame.captured_ns - self._zero_ns)
-        except (av.error.FFmpegError, OSError) as error:
-            raise self._failed(error) from error
+            self._tracks.sound(self._audio.take_all(), frame.captured_ns)
+            self._tracks.picture(self._to_yuv(frame.pixels), self._pts(frame.captured_ns))
+        except (FFmpegError, OSError) as error:
+            self._broken = True
+            raise self._explained(error) from error
 
     def deadline_ns(self) -> int | None:
         return None
 
     def idle(self, now_ns: int) -> None:
-        """Never called: a recording has no rate to keep."""
+        """A recording needs no repeated pictures."""
 
     def close(self) -> None:
-        encoder, self._encoder = self._encoder, None
+        """Also after an error: what was written so far stays playable."""
         container, self._container = self._container, None
         if container is None:
             return
-        try:
-            if encoder is not None and self._zero_ns is not None:
-                encoder.finish()
-                self._written = encoder.nbytes
-            container.close()
-        except (av.error.FFmpegError, OSError) as error:  # what is on disk stays playable
-            log.warning("%s", self._failed(error))
+        with contextlib.suppress(FFmpegError, OSError) if self._broken else contextlib.nullcontext():
+            try:
+                if self._tracks is not None and not self._broken:
+                    self._tracks.finish()
+            finally:
+                container.close()
 
     def statistics(self) -> dict[str, Any]:
-        encoder = self._encoder
-        return {"file": str(self._path), "nbytes": encoder.nbytes if encoder else self._written}
+        tracks = self._tracks
+        return {
+            "path": str(self._path),
+            "bytes": tracks.bytes if tracks else 0,
+            "lost_sound_s": round(tracks.lost_sound_s, 3) if tracks else 0.0,
+        }
 
-    def _failed(self, error: OSError) -> SinkError:
+    def _pts(self, captured_ns: int) -> int:
+        """Two pictures never share a time stamp: the encoder would refuse the second."""
+        assert self._start_ns is not None
+        exact = round((captured_ns - self._start_ns) * TIME_BASE.denominator / 1e9)
+        self._last_pts = max(exact, self._last_pts + 1)
+        return self._last_pts
+
+    def _h264(self) -> H264:
+        # zerolatency: no picture waits in the encoder, where a kill would lose it.
+        options = {"preset": "superfast", "tune": "zerolatency"}
+        if self._bitrate_bps is None:
+            options["crf"] = "20"
+        return H264(TIME_BASE, key_frame_s=2.0, bitrate_bps=self._bitrate_bps, options=options)
+
+    def _explained(self, error: FFmpegError | OSError) -> SinkError:
         if error.errno == errno.ENOSPC:
-            return SinkError(f"recording to {self._path} ended: the disk is full; what was recorded is kept, free some space")
-        return SinkError(f"cannot record to {self._path}: {error.strerror or error}; give a file in a folder that can be written")
+            return SinkError(f"recording to {self._path} ended: the disk is full; what was recorded until now stays playable")
+        return SinkError(f"cannot record to {self._path}: {error.strerror}; check the folder's rights and the disk")
+
+
+def _check_path(path: Path, overwrite: bool) -> None:
+    if path.suffix.lower() not in CONTAINERS:
+        raise SinkError(f"cannot record to {path}: its ending is {path.suffix!r}; use one of {', '.join(CONTAINERS)}")
+    if not path.parent.is_dir():
+        raise SinkError(f"cannot record to {path}: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise SinkError(f"cannot record to {path}: it is a folder; give a file name")
+    if path.exists() and not overwrite:
+        raise SinkError(f"cannot record to {path}: the file exists; give another name, or --overwrite to replace it")

@@ -1,200 +1,186 @@
-"""Sends the picture to a server: RTMP(S), SRT, MPEG-TS over UDP."""
+"""``--rtmp URL``: a live stream over RTMP, SRT or UDP, with constant frame rate and sound, as streaming platforms want it."""
 
 from __future__ import annotations
 
-import logging
-import re
-import shutil
-import subprocess
+import contextlib
+import socket
+import ssl
 from typing import Any
 
 import av
-import av.error
+from av.container import OutputContainer
+from av.error import FFmpegError
 
 from rt.audio import AudioQueue
 from rt.clock import Clock
-from rt.errors import OptionError, SinkError, SinkRetryError
+from rt.errors import SinkError, SinkRetryError
 from rt.frame import Frame, VideoFormat
-from rt.sinks.encode import Encoder, EncoderOptions
+from rt.sinks.encode import H264, ToYuv, Tracks, even, exact_rate
+from rt.sinks.timeline import ConstantRate
+from rt.sinks.transport import Writer, transport_for, without_key
 
-log = logging.getLogger(__name__)
-
-FORMATS = {"rtmp": "flv", "rtmps": "flv", "udp": "mpegts", "srt": "mpegts", "tcp": "mpegts"}
-"""Scheme → FFmpeg's container."""
-
-TIMEOUT_S = (5.0, 5.0)
-"""A server that does not answer, or takes nothing, for so long counts as gone."""
-
-REPEAT_AFTER_NS = 150_000_000
-"""When the next picture is so late, the last one is shown again: platforms want a constant rate."""
+TIMEOUT_S = 5.0
+"""A server that takes nothing for so long counts as gone."""
 
 BITS_PER_PIXEL = 0.09
-"""Default rate: 2.5 Mbit/s for 1280x720 at 30 fps, which is what Twitch and YouTube recommend."""
+"""Default bitrate: 2500 kbit/s for 1280x720 at 30 fps, 5600 for 1920x1080, what Twitch and YouTube advise for these."""
 
-REFUSED_FOR_GOOD = (av.error.ProtocolNotFoundError, av.error.MuxerNotFoundError, av.error.EncoderNotFoundError)
-"""Errors that no later try can mend."""
+PATIENCE_NS = 100_000_000
+"""How late a picture may be, beyond its usual age and two periods, before the one before it is repeated for it."""
+
+_MUXER = {"flush_packets": "1", "max_interleave_delta": "1000"}  # microseconds: late sound holds a picture for one period
+CONTAINER_OPTIONS = {"flv": {**_MUXER, "flvflags": "no_duration_filesize"}, "mpegts": _MUXER}
 
 
-def without_key(url: str) -> str:
-    """``rtmp://host/app/***``: the last part of a path, user, password and query are secrets."""
-    match = re.match(r"([a-z][a-z0-9+.-]*://)(?:[^/@]*@)?([^/?]*)([^?]*)(\?.*)?$", url, re.I)
-    if match is None:
-        return "***"
-    scheme, host, path, query = match.groups()
-    folder, _, key = path.rpartition("/")
-    return f"{scheme}{host}{folder}{'/***' if key else ''}{'?***' if query else ''}"
+def default_bitrate_bps(video: VideoFormat) -> int:
+    """By size and rate, rounded to 100 kbit/s, at least 400."""
+    return max(400_000, round(video.width * video.height * video.fps * BITS_PER_PIXEL / 100_000) * 100_000)
 
 
 class StreamSink:
-    """Constant frame rate, a key frame every two seconds, sound or silence. Reconnecting is the runner's task."""
+    """H.264 without delay in the encoder, and AAC: silence while no sound comes."""
 
     lossless = False
 
-    def __init__(self, url: str, audio: AudioQueue, clock: Clock, *, name: str = "stream", bitrate_bps: int | None = None) -> None:
-        """Raises ``OptionError`` for an address that cannot be streamed to."""
-        scheme = url.partition("://")[0].lower()
-        if scheme not in FORMATS or "://" not in url:
-            raise OptionError(f"cannot stream to {without_key(url)}: the address must begin with {', '.join(f'{s}://' for s in FORMATS)}")
+    def __init__(
+        self,
+        url: str,
+        audio: AudioQueue,
+        clock: Clock,
+        *,
+        name: str = "rtmp",
+        bitrate_bps: int | None = None,
+        preset: str = "superfast",
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """``bitrate_bps``: None chooses by size and rate. Raises ``SinkError`` for an address that means nothing."""
         self.name = name
-        self._url = url
-        self._scheme = scheme
+        self._transport, self._url = transport_for(url)
+        self._shown_url = without_key(url)
         self._audio = audio
         self._clock = clock
         self._bitrate_bps = bitrate_bps
+        self._preset = preset
+        self._timeout_s = timeout_s
+        self._writer: Writer | None = None
+        self._container: OutputContainer | None = None
+        self._tracks: Tracks | None = None
+        self._to_yuv: ToYuv | None = None
         self._video: VideoFormat | None = None
-        self._container: Any = None
-        self._relay: subprocess.Popen[bytes] | None = None
-        self._encoder: Encoder | None = None
-        self._picture: av.VideoFrame | None = None
-        self._zero_ns: int | None = None
-        self._index = -1  # of the last picture sent, in frame periods since zero
-        self._sent = 0
+        self._rate: ConstantRate | None = None  # from the first picture of a connection on, as are the next two
+        self._last: av.VideoFrame | None = None
+        self._age_ns = 0
+        self._broken = False
         self._repeated = 0
         self._skipped = 0
-        self._nbytes = 0
 
     def open(self, video: VideoFormat) -> None:
-        self._video = video
-        self._zero_ns, self._index, self._picture = None, -1, None
-        bitrate = self._bitrate_bps or max(300_000, round(video.width * video.height * video.fps * BITS_PER_PIXEL))
-        options = EncoderOptions(bitrate, preset="superfast")
-        self._audio.take_all()
+        self._video = size = even(video)
+        self._to_yuv = ToYuv(size)
+        self._rate, self._last, self._broken = None, None, False
         try:
-            self._container = self._open_container()
-            self._encoder = Encoder(self._container, video, options, self._audio)
-            self._encoder.begin(self._clock.now_ns())
-        except (av.error.FFmpegError, OSError) as error:
-            raise self._failed(error) from error
+            self._writer = self._transport.connect(self._url, self._timeout_s)
+            self._container = av.open(
+                self._writer,
+                "w",
+                format=self._transport.container,
+                container_options=CONTAINER_OPTIONS[self._transport.container],
+                buffer_size=self._transport.block_bytes,
+            )
+            self._tracks = Tracks(self._container, size, self._h264(size))
+            self._container.start_encoding()
+        except (FFmpegError, OSError) as error:
+            self._broken = True
+            raise self._explained(error) from None  # the cause may spell the key out
 
     def write(self, frame: Frame) -> None:
-        assert self._encoder is not None and self._video is not None
-        if self._zero_ns is None:
-            self._zero_ns = frame.captured_ns
-            self._encoder.begin_sound(self._zero_ns)
-        index = round((frame.captured_ns - self._zero_ns) / self._video.period_ns)
-        if index <= self._index:
-            self._skipped += 1  # two pictures in one period: the first was sent
+        assert self._to_yuv is not None, "open comes first"
+        rate = self._rate or self._begin(frame)
+        self._age_ns = self._clock.now_ns() - frame.captured_ns
+        missing = rate.missing_before(frame.captured_ns)
+        if missing < 0:
+            self._skipped += 1
             return
-        self._fill_to(index)
-        self._picture = self._encoder.convert(frame.pixels)
-        self._send(index)
+        for _ in range(missing):
+            self._repeat()
+        self._last = self._to_yuv(frame.pixels)
+        self._send(self._last)
 
     def deadline_ns(self) -> int | None:
-        if self._zero_ns is None or self._video is None:
+        if self._rate is None or self._video is None:
             return None
-        return self._zero_ns + (self._index + 1) * self._video.period_ns + REPEAT_AFTER_NS
+        return self._rate.due_ns(self._rate.next) + self._age_ns + 2 * self._video.period_ns + PATIENCE_NS
 
     def idle(self, now_ns: int) -> None:
-        self._repeated += 1
-        self._send(self._index + 1)
+        if self._rate is not None:
+            self._repeat()
 
     def close(self) -> None:
-        encoder, self._encoder = self._encoder, None
         container, self._container = self._container, None
-        try:
-            if encoder is not None and self._zero_ns is not None:
-                encoder.finish()
-        except (av.error.FFmpegError, OSError) as error:
-            log.info("the end of the stream to %s was not sent: %s", without_key(self._url), error)
-        try:
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        with contextlib.suppress(FFmpegError, OSError):  # an end that the server does not hear of loses nothing
+            if self._broken:
+                writer.close()  # first, so that the muxer does not try to write its end
+            elif self._tracks is not None:
+                self._tracks.finish()
+        with contextlib.suppress(FFmpegError, OSError):
             if container is not None:
                 container.close()
-        except (av.error.FFmpegError, OSError) as error:
-            log.info("the stream to %s was already broken: %s", without_key(self._url), error)
-        self._close_relay()
+        writer.close()
 
     def statistics(self) -> dict[str, Any]:
-        return {
-            "url": without_key(self._url),
-            "sent": self._sent,
-            "repeated": self._repeated,
-            "skipped": self._skipped,
-            "nbytes": self._nbytes,
+        tracks, video = self._tracks, self._video
+        facts: dict[str, Any] = {"url": self._shown_url, "repeated": self._repeated, "skipped": self._skipped}
+        if tracks is not None and video is not None:
+            facts |= {"bytes": tracks.bytes, "size": str(video), "bitrate_bps": self._bitrate_bps or default_bitrate_bps(video)}
+            facts["lost_sound_s"] = round(tracks.lost_sound_s, 3)
+        return facts
+
+    def _begin(self, frame: Frame) -> ConstantRate:
+        assert self._tracks is not None and self._video is not None
+        self._tracks.start(frame.captured_ns)
+        self._rate = ConstantRate(frame.captured_ns, float(exact_rate(self._video.fps)))
+        return self._rate
+
+    def _repeat(self) -> None:
+        assert self._last is not None
+        self._repeated += 1
+        self._send(self._last)
+
+    def _send(self, picture: av.VideoFrame) -> None:
+        assert self._tracks is not None and self._rate is not None
+        number = self._rate.next
+        try:
+            self._tracks.sound(self._audio.take_all(), self._rate.due_ns(number))
+            self._tracks.picture(picture, number)
+        except (FFmpegError, OSError) as error:
+            self._broken = True
+            raise self._explained(error) from None
+        self._rate.next += 1
+
+    def _h264(self, video: VideoFormat) -> H264:
+        bitrate_bps = self._bitrate_bps or default_bitrate_bps(video)
+        options = {
+            "preset": self._preset,
+            "tune": "zerolatency",  # no B-frames, no lookahead, slices instead of frames on threads
+            "maxrate": str(bitrate_bps),
+            "bufsize": str(bitrate_bps // 2),  # half a second: a key frame cannot hold the line longer
+            "sc_threshold": "0",  # key frames at their interval and nowhere else
         }
+        return H264(1 / exact_rate(video.fps), key_frame_s=2.0, bitrate_bps=bitrate_bps, options=options)
 
-    # --- sink thread ---
-
-    def _fill_to(self, index: int) -> None:
-        """Sends the last picture again for the periods in which none came."""
-        while self._picture is not None and self._index + 1 < index:
-            self._repeated += 1
-            self._send(self._index + 1)
-
-    def _send(self, index: int) -> None:
-        assert self._encoder is not None and self._video is not None and self._picture is not None
-        try:
-            self._encoder.write(self._picture, index * self._video.period_ns)
-        except (av.error.FFmpegError, OSError) as error:
-            raise self._failed(error) from error
-        self._index = index
-        self._sent += 1
-        self._nbytes = self._encoder.nbytes
-
-    def _open_container(self) -> Any:
-        options = {"flush_packets": "1"}
-        if self._scheme == "srt" and not _has_protocol("srt"):
-            return av.open(self._start_relay(), "w", format="mpegts", options=options)
-        if FORMATS[self._scheme] == "flv":
-            options["flvflags"] = "no_duration_filesize"
-        return av.open(self._url, "w", format=FORMATS[self._scheme], options=options, timeout=TIMEOUT_S)
-
-    def _start_relay(self) -> Any:
-        """PyAV's FFmpeg has no SRT; the system's usually has, and copies what it is given."""
-        program = shutil.which("ffmpeg")
-        if program is None:
-            raise SinkError(f"cannot stream to {without_key(self._url)}: SRT needs the `ffmpeg` program; install it, or use RTMP")
-        command = [program, "-loglevel", "error", "-f", "mpegts", "-i", "-", "-c", "copy", "-f", "mpegts", self._url]
-        self._relay = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        return self._relay.stdin
-
-    def _close_relay(self) -> None:
-        relay, self._relay = self._relay, None
-        if relay is None:
-            return
-        if relay.stdin is not None:
-            try:
-                relay.stdin.close()
-            except OSError as error:
-                log.info("the relay to %s had ended: %s", without_key(self._url), error)
-        try:
-            relay.wait(TIMEOUT_S[0])
-        except subprocess.TimeoutExpired:
-            relay.kill()
-            relay.wait()
-
-    def _failed(self, error: OSError) -> SinkError:
-        where = without_key(self._url)
-        if isinstance(error, REFUSED_FOR_GOOD):
-            return SinkError(f"cannot stream to {where}: {error.strerror}; use an rtmp:// or udp:// address")
-        return SinkRetryError(f"the stream to {where} broke: {error.strerror or error}; check the address, the key and that the server runs")
-
-
-def _has_protocol(name: str) -> bool:
-    """Asks by opening: PyAV offers no list. Nothing is sent, since a write that was not begun does not connect."""
-    try:
-        av.open(f"{name}://127.0.0.1:1", "r", timeout=(0.01, 0.01)).close()
-    except av.error.ProtocolNotFoundError:
-        return False
-    except (av.error.FFmpegError, OSError):
-        return True
-    return True
+    def _explained(self, error: FFmpegError | OSError) -> SinkError:
+        """One sentence without the key; ``strerror`` never names the address."""
+        where = f"cannot stream to {self._shown_url}"
+        match error:
+            case ssl.SSLCertVerificationError():
+                return SinkError(f"{where}: its certificate is not trusted; check the host's name and this machine's clock")
+            case socket.gaierror():
+                return SinkRetryError(f"{where}: the host {self._url.hostname} is not known; check the address and the network")
+            case TimeoutError():
+                return SinkRetryError(f"{where}: the server did not take data for {self._timeout_s:g} s")
+            case ConnectionRefusedError():
+                return SinkRetryError(f"{where}: nothing listens there; start the server or check host and port")
+        return SinkRetryError(f"{where}: {error.strerror or error}; check the server and the stream key")

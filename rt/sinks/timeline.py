@@ -82,7 +82,7 @@ class SoundLine:
 
     def take(self, count: int) -> np.ndarray | None:
         """The next ``count`` samples as float32 [count, 2], or None while fewer wait."""
-        if sum(map(len, self._waiting)) < count:
+        if not self._waiting or sum(map(len, self._waiting)) < count:
             return None
         samples = np.concatenate(self._waiting)
         self._waiting = [samples[count:]]

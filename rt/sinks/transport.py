@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
 
-from rt.errors import SinkError
+from rt.errors import OptionError, SinkError
 from rt.sinks.rtmp import RtmpWriter
 
 TS_DATAGRAM = 7 * 188
@@ -104,19 +104,19 @@ TRANSPORTS: dict[str, Transport] = {
 
 
 def transport_for(url: str) -> tuple[Transport, SplitResult]:
-    """Raises ``SinkError`` for an address that means nothing; its text holds no key."""
+    """Raises ``OptionError`` for an address that means nothing; its text holds no key."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise SinkError("cannot stream: the address is malformed; write SCHEME://HOST[:PORT]/APP/KEY") from None
+        raise OptionError("cannot stream: the address is malformed; write SCHEME://HOST[:PORT]/APP/KEY") from None
     if parts.scheme not in TRANSPORTS:
         known = ", ".join(f"{scheme}://" for scheme in TRANSPORTS)
-        raise SinkError(f"cannot stream to {parts.scheme or 'an address without scheme'}: known are {known}")
+        raise OptionError(f"cannot stream to {parts.scheme or 'an address without scheme'}: known are {known}")
     if not parts.hostname:
-        raise SinkError(f"cannot stream to {without_key(url)}: it names no host; write {parts.scheme}://HOST/…")
+        raise OptionError(f"cannot stream to {without_key(url)}: it names no host; write {parts.scheme}://HOST/…")
     if parts.scheme in ("udp", "srt") and port is None:
-        raise SinkError(f"cannot stream to {without_key(url)}: it names no port; write {parts.scheme}://HOST:PORT")
+        raise OptionError(f"cannot stream to {without_key(url)}: it names no port; write {parts.scheme}://HOST:PORT")
     return TRANSPORTS[parts.scheme], parts
 
 

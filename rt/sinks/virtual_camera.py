@@ -29,10 +29,11 @@ class VirtualCameraSink:
     name = "virtual-camera"
     lossless = False
 
-    def __init__(self, clock: Clock, device: str | None = None) -> None:
-        """``device``: ``/dev/video2``, ``OBS Virtual Camera``; None takes the first one free."""
+    def __init__(self, clock: Clock, device: str | None = None, backend: str | None = None) -> None:
+        """``device``: ``/dev/video2``, ``OBS Virtual Camera``; None takes the first one free. ``backend``: pyvirtualcam's name, None for any."""
         self._clock = clock
         self._device = device
+        self._backend = backend
         self._camera: Any = None
         self._size = (0, 0)
         self._i420 = np.empty((0, 0), np.uint8)
@@ -48,7 +49,9 @@ class VirtualCameraSink:
         self._size = (video.width // 2 * 2, video.height // 2 * 2)
         self._i420 = np.empty((self._size[1] * 3 // 2, self._size[0]), np.uint8)
         try:
-            self._camera = pyvirtualcam.Camera(*self._size, video.fps, fmt=pyvirtualcam.PixelFormat.I420, device=self._device)
+            self._camera = pyvirtualcam.Camera(
+                *self._size, video.fps, fmt=pyvirtualcam.PixelFormat.I420, device=self._device, backend=self._backend
+            )
         except (RuntimeError, ValueError) as error:
             mend = DRIVERS.get(platform.system(), "install a virtual camera driver")
             raise SinkError(f"no virtual camera could be opened ({_one_line(error)}); {mend}") from error

@@ -33,8 +33,8 @@ class MeshSwapper:
         self._cover = _cover(self._mesh)
         self._near = Nearness.of_mesh()
         self._lights: dict[int, Light] = {}
-        self._pixels = np.empty((0, 0, 3), np.uint8)
-        self._alpha = np.empty((0, 0), np.uint8)
+        self._pixels = np.empty(0, np.uint8)
+        self._alpha = np.empty(0, np.uint8)
 
     def prepare(self, faces: Sequence[SourceFace]) -> MeshIdentity:
         return prepare(faces)
@@ -54,17 +54,25 @@ class MeshSwapper:
         self._draw(patch, place, light, identity)
         return patch
 
+    def warm_up(self) -> None:
+        image = np.full((160, 160, 3), 128, np.uint8)
+        points = (self._mesh.shape * 60 + [80, 80, 0]).astype(np.float32)
+        identity = prepare([SourceFace(image, Landmarks(points, 1.0), "warm-up")])
+        self.swap(image, points, identity, -1, 0)
+        self.forget(-1)
+
     def forget(self, face_id: int) -> None:
         self._lights.pop(face_id, None)
 
     def _clear_patch(self, left: int, top: int, right: int, bottom: int) -> Patch:
+        """A patch in memory that is kept and grows; contiguous at every size, since a kernel is compiled for one layout."""
         height, width = bottom - top, right - left
-        if height > self._alpha.shape[0] or width > self._alpha.shape[1]:
-            rows, columns = max(height, self._alpha.shape[0]), max(width, self._alpha.shape[1])
-            self._pixels, self._alpha = np.zeros((rows, columns, 3), np.uint8), np.zeros((rows, columns), np.uint8)
-        alpha = self._alpha[:height, :width]
+        count = height * width
+        if count > self._alpha.size:
+            self._pixels, self._alpha = np.zeros(count * 3, np.uint8), np.zeros(count, np.uint8)
+        alpha = self._alpha[:count].reshape(height, width)
         alpha[:] = 0
-        return Patch(self._pixels[:height, :width], alpha, left, top)
+        return Patch(self._pixels[: count * 3].reshape(height, width, 3), alpha, left, top)
 
     def _draw(self, patch: Patch, place: np.ndarray, light: np.ndarray, identity: MeshIdentity) -> None:
         texture = identity.texture_for(float(np.ptp(place[:, 0])))
@@ -100,13 +108,3 @@ def _cover(mesh: Topology) -> np.ndarray:
     cover = np.clip(mesh.from_oval / wide, 0, 1)
     cover[regions.OVAL] = 0
     return np.r_[cover, np.zeros(len(mesh.ring))].astype(np.float32)
-
-
-def warm_up(swapper: MeshSwapper) -> None:
-    """Compiles every kernel (seconds the first time, then from the cache) before the first picture is waiting for it."""
-    mesh = topology()
-    image = np.full((160, 160, 3), 128, np.uint8)
-    points = (mesh.shape * 60 + [80, 80, 0]).astype(np.float32)
-    identity = prepare([SourceFace(image, Landmarks(points, 1.0), "warm-up")])
-    swapper.swap(image, points, identity, -1, 0)
-    swapper.forget(-1)

@@ -1,0 +1,1 @@
+"""Measurements of the program by itself: how good the swap is, how fast the line."""

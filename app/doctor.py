@@ -1,0 +1,147 @@
+"""What this machine has and lacks for ffrt, each with the mend. Returns facts; printing is the command line's."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import av.error
+
+from engines.errors import ModelError
+from engines.store import embedded_models, verify
+from rt.capture.camera import list_cameras
+from rt.sinks.virtual_camera import DRIVERS
+
+ENCODERS = {
+    "libx264": "reinstall PyAV (`pip install --force-reinstall av`): streams and recordings need it",
+    "h264_nvenc": "an NVIDIA card and its driver; libx264 does the work without",
+    "h264_qsv": "an Intel GPU and its driver; libx264 does the work without",
+}
+"""Encoder → what it takes to have it."""
+
+
+class State(StrEnum):
+    """How things stand."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """Works, less well or with a limit."""
+    MISSING = "missing"
+    """Something a person may want cannot be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    what: str
+    """What was found, in a few words."""
+    mend: str = ""
+    """One sentence; empty where nothing needs to be done."""
+
+
+def examine() -> list[Finding]:
+    """Looks at everything: two or three seconds."""
+    return [finding for probe in PROBES for finding in probe()]
+
+
+def to_dict(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """JSON-ready."""
+    return [asdict(finding) for finding in findings]
+
+
+def _machine() -> list[Finding]:
+    cores = os.cpu_count() or 1
+    text = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {cores} cores"
+    if cores < 2:
+        return [Finding("machine", State.WARNING, text, "two cores or more carry 1280x720 at 30 fps")]
+    return [Finding("machine", State.OK, text)]
+
+
+def _models() -> list[Finding]:
+    try:
+        models = embedded_models()
+        for model in models.values():
+            verify(model)
+    except ModelError as error:
+        return [Finding("models", State.MISSING, str(error), "install ffrt again")]
+    return [Finding("models", State.OK, f"{len(models)} embedded models are complete (Apache-2.0)")]
+
+
+def _cameras() -> list[Finding]:
+    cameras = list_cameras()
+    if not cameras:
+        return [Finding("cameras", State.MISSING, "none", "plug one in; on Linux your user must be in the group `video`; `--input synthetic:` needs none")]
+    return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras))]
+
+
+def _virtual_camera() -> list[Finding]:
+    name = "virtual camera"
+    if importlib.util.find_spec("pyvirtualcam") is None:
+        return [Finding(name, State.MISSING, "pyvirtualcam is not installed", "run `pip install 'ffrt[vcam]'` (GPLv2)")]
+    if platform.system() != "Linux":
+        return [Finding(name, State.OK, f"pyvirtualcam {importlib.metadata.version('pyvirtualcam')}; the driver is tried when it is used", DRIVERS[platform.system()])]
+    devices = sorted(Path("/sys/devices/virtual/video4linux").glob("video*"))
+    if not devices:
+        return [Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"])]
+    exclusive = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
+    text = ", ".join(f"/dev/{device.name}" for device in devices)
+    if exclusive.exists() and not exclusive.read_text().startswith("Y"):
+        return [Finding(name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", "reload v4l2loopback with exclusive_caps=1")]
+    return [Finding(name, State.OK, text)]
+
+
+def _encoders() -> list[Finding]:
+    return [_encoder(name, mend) for name, mend in ENCODERS.items()]
+
+
+def _encoder(name: str, mend: str) -> Finding:
+    """The only honest test is to open it once, at a size that is used."""
+    required = name == "libx264"
+    try:
+        context = av.CodecContext.create(name, "w")
+        context.width, context.height, context.pix_fmt = 1280, 720, "yuv420p"
+        context.framerate, context.time_base = Fraction(30), Fraction(1, 30)
+        context.open()
+    except (av.error.FFmpegError, ValueError, OSError) as error:
+        return Finding(f"encoder {name}", State.MISSING if required else State.WARNING, f"does not open ({error})", mend)
+    return Finding(f"encoder {name}", State.OK, "opens at 1280x720")
+
+
+def _gpu() -> list[Finding]:
+    """Every way in which CUDA says no counts as no, because …"""
+    try:
+        from cuda.bindings import runtime
+
+        error, count = runtime.cudaGetDeviceCount()
+        reason = "" if int(error) == 0 and count else f"{error.name}"
+    except (ImportError, OSError, RuntimeError) as failure:
+        count, reason = 0, str(failure).splitlines()[0]
+    if reason or not count:
+        return [Finding("GPU", State.WARNING, f"none is used ({reason or 'no device'})", "nothing needs to be done: this version runs on the processor")]
+    return [Finding("GPU", State.WARNING, f"{count} found", "this version runs on the processor and leaves it alone")]
+
+
+def _extras() -> list[Finding]:
+    heic = importlib.util.find_spec("pillow_heif") is not None
+    ffmpeg = shutil.which("ffmpeg") is not None
+    return [
+        Finding("HEIC photos", State.OK, "can be opened") if heic else Finding("HEIC photos", State.WARNING, "cannot be opened", "run `pip install 'ffrt[heic]'`"),
+        Finding("SRT", State.OK, "through the ffmpeg program") if ffmpeg else Finding("SRT", State.WARNING, "the ffmpeg program is missing", "install ffmpeg to stream by SRT; RTMP needs nothing"),
+    ]
+
+
+PROBES: tuple[Callable[[], list[Finding]], ...] = (_machine, _models, _cameras, _virtual_camera, _encoders, _gpu, _extras)
+"""In the order in which they are shown."""
