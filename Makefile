@@ -1,0 +1,47 @@
+# demo and test set everything up; the rest expects that one of them ran.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test setup lint types imports pytest bench bench-quality soak test-vcam clean
+
+demo: setup
+	$(BIN)/ffrt demo --out demo
+
+test: setup-test
+	$(MAKE) --no-print-directory lint types imports pytest
+
+setup:
+	sh scripts/setup.sh $(PYTHON)
+
+setup-test:
+	sh scripts/setup.sh $(PYTHON) test
+
+lint:
+	$(BIN)/ruff check app rt engines tests scripts
+
+types:
+	$(BIN)/mypy
+
+imports:
+	$(BIN)/lint-imports
+
+pytest:
+	$(BIN)/python -m pytest
+
+bench: setup
+	$(BIN)/ffrt bench live --seconds 60 --report bench/live-720p.json
+	$(BIN)/ffrt bench live --seconds 60 --input synthetic:size=1920x1080 --report bench/live-1080p.json
+	$(BIN)/ffrt bench live --seconds 20 --slow swap:100 --report bench/overload.json
+
+soak: setup
+	$(BIN)/ffrt bench live --seconds 600 --report bench/soak.json
+
+bench-quality: setup
+	$(BIN)/pip install -q -e '.[bench]'
+	$(BIN)/ffrt bench quality --clips $(CLIPS) --sources $(SOURCES) --report bench/quality.json --sheets bench/sheets
+
+test-vcam: setup-test
+	sh tests/qemu_v4l2/run.sh .venv/qemu .venv
+
+clean:
+	rm -rf .venv demo bench build *.egg-info

@@ -1,0 +1,65 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.session import limit_threads
+from engines.identity.photo import open_photo
+
+ROOT = Path(__file__).parent.parent
+ASTRONAUT = ROOT / "assets" / "portraits" / "astronaut.png"
+HOPPER = ROOT / "assets" / "portraits" / "hopper.jpg"
+
+limit_threads()
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left_behind() -> Iterator[None]:
+    """A test that leaves a thread running fails."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=5)
+    left = [thread.name for thread in set(threading.enumerate()) - before]
+    assert not left, f"threads left behind: {left}"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real photos and clips beside the repository; a test that needs them is skipped where they are not."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("no shared/data beside the repository")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def astronaut() -> np.ndarray:
+    """uint8 [512, 512, 3] BGR, one face."""
+    return open_photo(ASTRONAUT)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`gpu` tests skip without a GPU, unless the machine is said to have one."""
+    if _has_gpu() or os.environ.get("FFRT_REQUIRE_GPU") == "1":
+        return
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
+
+
+def _has_gpu() -> bool:
+    try:
+        from cuda.bindings import runtime
+
+        error, count = runtime.cudaGetDeviceCount()
+    except (ImportError, OSError, RuntimeError):
+        return False
+    return int(error) == 0 and count > 0
