@@ -13,7 +13,7 @@ from engines.detect.contract import Detector
 from engines.face import Landmarks, Roi
 from engines.landmarks.facemesh import roi_from_detection, roi_from_points
 from engines.landmarks.find import face_area
-from rt.frame import TrackedFace
+from rt.frame import FaceState, TrackedFace
 from rt.track.cut import CutDetector
 from rt.track.options import TrackOptions
 from rt.track.track import Track, box_of, overlap
@@ -44,13 +44,21 @@ class Mesh(Protocol):
     def locate(self, image: np.ndarray, roi: Roi) -> Landmarks: ...
 
 
+class Iris(Protocol):
+    """What the tracker needs of ``engines.landmarks.iris.Iris``."""
+
+    def locate(self, image: np.ndarray, points: np.ndarray) -> np.ndarray: ...
+
+
 class Tracker:
     """One thread; frames in the order of capture."""
 
-    def __init__(self, detector: Detector, mesh: Mesh, options: TrackOptions) -> None:
+    def __init__(self, detector: Detector, mesh: Mesh, options: TrackOptions, iris: Iris | None = None) -> None:
+        """``iris``: where given, it says where the eyes of every face that is seen look."""
         self._detector = detector
         self._mesh = mesh
         self._options = options
+        self._iris = iris
         self._tracks: list[Track] = []
         self._removed: list[int] = []
         self._next_id = 1
@@ -72,7 +80,16 @@ class Tracker:
             self._detect(image, captured_ns)
         self._frames += 1
         self._keep([track for track in self._tracks if not self._is_over(track, captured_ns)][: self._options.max_faces])
-        return tuple(track.report(self._options.hold_frames) for track in self._tracks if not self._is_hidden(track))
+        faces = tuple(track.report(self._options.hold_frames) for track in self._tracks if not self._is_hidden(track))
+        if self._iris is not None:
+            for face in faces:
+                if face.state is FaceState.SEEN:
+                    face.iris = self._iris.locate(image, face.points)
+        return faces
+
+    def clear(self) -> None:
+        """Forgets every face: the next frame starts afresh, with new ids."""
+        self._keep([])
 
     def take_removed(self) -> tuple[int, ...]:
         """Ids that will not come again, each told once: whoever remembers anything of these faces may forget it."""
