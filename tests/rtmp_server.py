@@ -22,7 +22,9 @@ rtmp {{
   server {{
     listen 127.0.0.1:{port};
     chunk_size 4096;
-    application live {{ live on; record off; wait_key on; publish_notify on; play_restart off; sync 10ms; interleave on; }}
+    application live {{
+      live on; record off; wait_key on; publish_notify on; play_restart off; sync 10ms; interleave on;
+    }}
   }}
 }}
 """
@@ -38,7 +40,7 @@ class RtmpServer:
         self._program = shutil.which("nginx", path="/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin")
         if self._program is None:
             pytest.skip("nginx is not installed (nginx-light)")
-        built = subprocess.run([self._program, "-V"], capture_output=True, text=True).stderr
+        built = subprocess.run([self._program, "-V"], check=False, capture_output=True, text=True).stderr
         modules = re.search(r"--modules-path=(\S+)", built)
         if modules is None or not Path(modules[1], "ngx_rtmp_module.so").exists():
             pytest.skip("nginx has no rtmp module (libnginx-mod-rtmp)")

@@ -1,4 +1,4 @@
-"""``python stream_player.py URL COUNT``: plays a stream and prints, as JSON, what a viewer gets. A process of its own, as a viewer is."""
+"""``python stream_player.py URL COUNT``: plays a stream and prints, as JSON, what a viewer gets."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -28,10 +29,8 @@ def test_amf_bytes_are_those_of_the_specification() -> None:
 
 @given(st.binary(max_size=40))
 def test_amf_of_anything_is_read_or_refused(data: bytes) -> None:
-    try:
+    with contextlib.suppress(ValueError):  # the one refusal; any other error fails
         amf.decode(data)
-    except ValueError as error:
-        assert "AMF0" in str(error)
 
 
 @given(st.lists(st.tuples(st.integers(8, 20), st.binary(min_size=1, max_size=400)), max_size=6), st.integers(1, 50))
@@ -55,7 +54,8 @@ def test_long_message_takes_further_chunks_with_the_long_time_repeated() -> None
 def test_flv_tags_survive_being_cut_anywhere(step: int) -> None:
     def tag(kind: int, time_ms: int, body: bytes) -> bytes:
         time = (time_ms & 0xFFFFFF).to_bytes(3, "big") + bytes([time_ms >> 24])
-        return bytes([kind]) + len(body).to_bytes(3, "big") + time + bytes(3) + body + (11 + len(body)).to_bytes(4, "big")
+        size = len(body).to_bytes(3, "big")
+        return bytes([kind]) + size + time + bytes(3) + body + (11 + len(body)).to_bytes(4, "big")
 
     tags = [(18, 0, b"meta"), (9, 33, b"picture" * 40), (8, 0x02000001, b"")]
     stream = b"FLV\1\5\0\0\0\x09" + bytes(4) + b"".join(tag(*each) for each in tags)

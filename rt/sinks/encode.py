@@ -117,7 +117,7 @@ class Tracks:
             self._sound.lay(chunk)
         self._sound.fill(picture_ns, LEAD_SAMPLES)
         while (samples := self._sound.take(AAC_SAMPLES)) is not None:
-            self._mux(self._audio.encode(self._audio_frame(samples)))
+            self._mux_sound(self._audio.encode(self._audio_frame(samples)))
 
     def picture(self, picture: av.VideoFrame, pts: int) -> None:
         """``pts``: in units of the time base."""
@@ -128,7 +128,7 @@ class Tracks:
     def finish(self) -> None:
         """Writes what the encoders still hold."""
         self._mux(self._video.encode())
-        self._mux(self._audio.encode())
+        self._mux_sound(self._audio.encode())
 
     def _add_pictures(self, video: VideoFormat, h264: H264) -> av.VideoStream:
         rate = exact_rate(video.fps)
@@ -149,6 +149,10 @@ class Tracks:
         frame.rate, frame.time_base, frame.pts = RATE_HZ, Fraction(1, RATE_HZ), self._samples
         self._samples += len(samples)
         return frame
+
+    def _mux_sound(self, packets: list[av.Packet]) -> None:
+        """Without what lies before zero, the encoder's run-up: containers without edit lists would play all sound that much late."""
+        self._mux([packet for packet in packets if packet.pts is None or packet.pts >= 0])
 
     def _mux(self, packets: list[av.Packet]) -> None:
         for packet in packets:

@@ -1,0 +1,129 @@
+"""The virtual camera: an in-process backend, and pyvirtualcam's native one over a fake V4L2 device, picture for picture."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+import cv2
+import numpy as np
+import pytest
+
+from rt.clock import ManualClock
+from rt.errors import SinkError
+from rt.frame import Frame, VideoFormat
+from rt.sinks.virtual_camera import VirtualCameraSink
+from tests import fake_v4l2
+
+pyvirtualcam = pytest.importorskip("pyvirtualcam")
+
+ROOT = Path(__file__).parent.parent
+BARS_BGR = [(blue, green, red) for green in (255, 0) for red in (255, 0) for blue in (255, 0)]
+I420_ERROR = 3
+"""Levels: limited range has 219 steps of luma for 255 grey levels, and two roundings on the way back."""
+
+
+class MemoryCamera:
+    """Keeps what it was sent."""
+
+    sent: ClassVar[list[np.ndarray]] = []
+
+    def __init__(self, *, width: int, height: int, fps: float, fourcc: int, device: str | None, **_: Any) -> None:
+        self._fourcc = fourcc
+        self.sent.clear()
+
+    def send(self, frame: np.ndarray) -> None:
+        self.sent.append(frame.copy())
+
+    def device(self) -> str:
+        return "memory"
+
+    def native_fourcc(self) -> int:
+        return self._fourcc
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def memory() -> type[MemoryCamera]:
+    pyvirtualcam.register_backend("memory", MemoryCamera)
+    return MemoryCamera
+
+
+def bars(width: int, height: int) -> np.ndarray:
+    columns = np.arange(width) * len(BARS_BGR) // width
+    return np.ascontiguousarray(np.broadcast_to(np.array(BARS_BGR, np.uint8)[columns], (height, width, 3)))
+
+
+def back_to_bgr(i420: np.ndarray, width: int, height: int) -> np.ndarray:
+    return cv2.cvtColor(i420.reshape(height * 3 // 2, width), cv2.COLOR_YUV2BGR_I420)
+
+
+def test_bars_come_through_and_an_odd_edge_is_cropped(memory: type[MemoryCamera]) -> None:
+    sink = VirtualCameraSink(ManualClock(), backend="memory")
+    sink.open(VideoFormat(161, 91, 30))
+    pixels = bars(161, 91)
+    sink.write(Frame(pixels, 0, 0))
+    sink.close()
+    shown = back_to_bgr(memory.sent[0], 160, 90)
+    edges = np.abs(np.diff(pixels[0, :160].astype(int), axis=0)).sum(1) > 0
+    inside = ~(np.convolve(edges, np.ones(5), "same") > 0)  # chroma is shared by two columns
+    difference = np.abs(shown.astype(int) - pixels[:90, :160].astype(int))[:, :159][:, inside]
+    assert difference.max() <= I420_ERROR
+
+
+def test_last_picture_is_repeated_when_none_comes(memory: type[MemoryCamera]) -> None:
+    clock = ManualClock()
+    sink = VirtualCameraSink(clock, backend="memory")
+    sink.open(VideoFormat(64, 48, 30))
+    assert sink.deadline_ns() is None
+    sink.write(Frame(bars(64, 48), 0, 0))
+    deadline_ns = sink.deadline_ns()
+    assert deadline_ns is not None
+    clock.advance(deadline_ns)
+    sink.idle(clock.now_ns())
+    sink.close()
+    assert len(memory.sent) == 2
+    assert np.array_equal(memory.sent[0], memory.sent[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the native backend of Linux")
+def test_missing_device_is_told_with_its_mend() -> None:
+    sink = VirtualCameraSink(ManualClock(), "/dev/video987", "v4l2loopback")
+    with pytest.raises(SinkError, match="install"):
+        sink.open(VideoFormat(64, 48, 30))
+    sink.close()
+
+
+SENDER = """
+import sys
+import numpy as np
+from rt.clock import MonotonicClock
+from rt.frame import Frame, VideoFormat
+from rt.sinks.virtual_camera import VirtualCameraSink
+pictures = np.load(sys.argv[1])
+sink = VirtualCameraSink(MonotonicClock(), "/dev/video0")
+sink.open(VideoFormat(pictures.shape[2], pictures.shape[1], 30))
+for number, pixels in enumerate(pictures):
+    sink.write(Frame(np.ascontiguousarray(pixels), number, 0))
+sink.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("gcc") is None, reason="needs Linux and gcc")
+def test_native_backend_gives_the_driver_these_very_pictures(tmp_path: Path) -> None:
+    width, height = 320, 240
+    pictures = np.stack([np.roll(bars(width, height), 40 * shift, axis=1) for shift in range(4)])
+    np.save(tmp_path / "pictures.npy", pictures)
+    command = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-c", SENDER, str(tmp_path / "pictures.npy")]
+    done = fake_v4l2.run(fake_v4l2.build(tmp_path), tmp_path / "cam", command)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "cam0.fmt").read_text().split()[:3] == [str(width), str(height), "YU12"]
+    got = np.fromfile(tmp_path / "cam0.raw", np.uint8).reshape(len(pictures), -1)
+    centres = np.arange(20, width, 40)
+    for sent, received in zip(pictures, got, strict=True):
+        shown = back_to_bgr(received, width, height)
+        assert np.abs(shown[:, centres].astype(int) - sent[:, centres].astype(int)).max() <= I420_ERROR
