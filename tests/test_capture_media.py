@@ -102,13 +102,6 @@ def numbered(count: int, width: int = 64, height: int = 48) -> list[av.VideoFram
 
 
 @pytest.fixture
-def shared_data() -> Path:
-    """Real clips beside the repository."""
-    path = Path(__file__).parents[2] / "shared" / "data"
-    return path if path.is_dir() else pytest.skip(f"no test data in {path}")
-
-
-@pytest.fixture
 def ffmpeg() -> str:
     """The ffmpeg command, as a second opinion."""
     return shutil.which("ffmpeg") or pytest.skip("the ffmpeg command is not installed")
@@ -236,13 +229,17 @@ def test_matrix_and_range_are_the_files_own(
 
 
 @pytest.mark.parametrize(("height", "weights"), [(576, BT601), (720, BT709)])
-def test_a_file_that_names_no_matrix_is_taken_by_its_height(tmp_path: Path, height: int, weights: tuple[float, float]) -> None:
+def test_a_file_that_names_no_matrix_is_taken_by_its_height(
+    tmp_path: Path, height: int, weights: tuple[float, float]
+) -> None:
     path = write_clip(tmp_path / "c.mkv", [yuv(81, 90, 200, 1280, height)], [0])
     assert np.abs(Played(path).pictures[0][10, 10] - bgr_of(81, 90, 200, *weights, full=False)).max() <= 2.5
 
 
 def test_ten_bits_lose_nothing_but_the_last_two(tmp_path: Path) -> None:
-    path = write_clip(tmp_path / "ten.mkv", [yuv(81 * 4, 90 * 4, 200 * 4, format="yuv420p10le")], [0], colorspace=1, color_range=1)
+    path = write_clip(
+        tmp_path / "ten.mkv", [yuv(81 * 4, 90 * 4, 200 * 4, format="yuv420p10le")], [0], colorspace=1, color_range=1
+    )
     assert np.abs(Played(path).pictures[0][5, 5] - bgr_of(81, 90, 200, *BT709, full=False)).max() <= 2.5
 
 

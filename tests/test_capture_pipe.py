@@ -63,7 +63,13 @@ def answers(spec: str, data: bytes) -> list[str]:
 @pytest.mark.parametrize(("format", "seen"), [("bgr24", "1 2 3"), ("rgb24", "3 2 1")])
 def test_raw_frames(format: str, seen: str) -> None:
     frame = np.tile(np.array([1, 2, 3], np.uint8), 64 * 48)
-    assert answers(f"pipe:raw,size=64x48,fps=30,format={format}", frame.tobytes() * 3) == ["64 48", seen, seen, seen, "end"]
+    assert answers(f"pipe:raw,size=64x48,fps=30,format={format}", frame.tobytes() * 3) == [
+        "64 48",
+        seen,
+        seen,
+        seen,
+        "end",
+    ]
 
 
 def test_half_a_frame_at_the_end_is_said() -> None:
@@ -104,7 +110,9 @@ def test_stop_ends_a_read_that_waits() -> None:
     process.stdout.close()
 
 
-@pytest.mark.parametrize("spec", ["pipe:raw", "pipe:raw,size=big", "pipe:raw,size=64x48,format=cmyk", "pipe:raw,colour=1", "pipe:cooked"])
+@pytest.mark.parametrize(
+    "spec", ["pipe:raw", "pipe:raw,size=big", "pipe:raw,size=64x48,format=cmyk", "pipe:raw,colour=1", "pipe:cooked"]
+)
 def test_what_is_accepted_is_said(spec: str) -> None:
     with pytest.raises(OptionError, match="size="):
         open_spec(spec, CaptureRequest(), MonotonicClock())

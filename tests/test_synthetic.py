@@ -168,7 +168,15 @@ def test_what_was_asked_beside_the_spec_counts_where_the_spec_is_silent() -> Non
 
 
 @pytest.mark.parametrize(
-    "spec", ["synthetic:speed=2", "synthetic:size=big", "synthetic:fps=0", "synthetic:timecode=maybe", "synthetic:stall=3", "synthetic:x"]
+    "spec",
+    [
+        "synthetic:speed=2",
+        "synthetic:size=big",
+        "synthetic:fps=0",
+        "synthetic:timecode=maybe",
+        "synthetic:stall=3",
+        "synthetic:x",
+    ],
 )
 def test_what_is_accepted_is_said(spec: str) -> None:
     with pytest.raises(OptionError, match=r"size=WIDTHxHEIGHT.*stall=AT_S:LENGTH_S"):

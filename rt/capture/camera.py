@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import platform
 import re
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +16,11 @@ import cv2
 import numpy as np
 
 from rt.audio import AudioBus
-from rt.capture import sources, v4l2
+from rt.capture import sources
 from rt.capture.contract import Grab
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
-from rt.errors import SourceError
+from rt.errors import OptionError, SourceError
 from rt.frame import VideoFormat
 
 log = logging.getLogger(__name__)
@@ -29,8 +31,11 @@ BACKENDS = {"Linux": (cv2.CAP_V4L2,), "Windows": (cv2.CAP_DSHOW, cv2.CAP_MSMF), 
 FIRST_FRAME_S = 3.0
 """A camera that shows nothing for so long after it was opened is said to be mute."""
 
-FAILURES_MAX = 30
-"""Reads in a row that may fail before a camera counts as gone."""
+GONE_S = 2.0
+"""A camera whose reads fail for so long counts as gone."""
+
+RETRY_NS = 20_000_000
+"""From one failed read to the next."""
 
 BLACK_LEVEL = 12
 """Mean grey level under which a picture counts as black: a shutter, a privacy switch, another program that holds the camera."""
@@ -67,14 +72,16 @@ def recognises(spec: str) -> bool:
     """A number, ``camera:NAME``, a device path, or the name of a camera that exists."""
     if re.fullmatch(r"\d+", spec) or spec.startswith(("camera:", "/dev/video")):
         return True
-    if "://" in spec or Path(spec).exists():
+    if "://" in spec or Path(spec).exists() or sys.platform != "linux":  # elsewhere names are not known
         return False
     return any(spec.casefold() == camera.name.casefold() for camera in list_cameras())
 
 
 def list_cameras() -> list[CameraInfo]:
     """The cameras that the system knows, by index; with names and modes on Linux."""
-    if platform.system() == "Linux":
+    if sys.platform == "linux":
+        from rt.capture import v4l2  # needs fcntl, which Windows lacks
+
         return [
             CameraInfo(device.index, device.name, device.path, tuple(CameraMode(*mode) for mode in device.modes))
             for device in v4l2.devices()
@@ -101,7 +108,13 @@ class CameraSource:
 
     live = True
 
-    def __init__(self, spec: str, request: CaptureRequest, clock: Clock) -> None:
+    def __init__(
+        self, spec: str, request: CaptureRequest, clock: Clock, backends: tuple[int, ...] | None = None
+    ) -> None:
+        """``backends``: OpenCV's numbers (``cv2.CAP_…``), tried in order; None takes the platform's."""
+        if request.fourcc is not None and len(request.fourcc) != 4:
+            raise OptionError(f"fourcc {request.fourcc!r} was given; give four letters, such as MJPG or YUYV")
+        self._backends = backends or BACKENDS.get(platform.system(), (cv2.CAP_ANY,))
         self._spec = spec
         self._request = request
         self._clock = clock
@@ -117,25 +130,30 @@ class CameraSource:
         self._stop = stop
         self._capture = self._open_device(_device_of(self._spec))
         self._ask()
-        self._await_first_picture()
+        if not self._await_picture(FIRST_FRAME_S):
+            raise SourceError(
+                f"camera {self._spec} opened and gave no picture for {FIRST_FRAME_S:g} s; close other programs that use it, or try another size"
+            )
         self._video = self._read_granted()
         return self._video
 
     def grab(self) -> Grab | None:
         assert self._capture is not None
-        for _ in range(FAILURES_MAX):
-            if self._stop.is_set():
-                return None
-            if self._capture.grab():
-                return self._stamp(self._capture)
-            self._clock.wait_until(self._clock.now_ns() + 20_000_000, self._stop)
-        raise SourceError(f"camera {self._spec} stopped delivering; check its cable and whether another program has taken it")
+        if self._await_picture(GONE_S):
+            return self._stamp(self._capture)
+        if self._stop.is_set():
+            return None
+        raise SourceError(
+            f"camera {self._spec} stopped delivering; check its cable and whether another program has taken it"
+        )
 
     def retrieve(self, into: np.ndarray) -> None:
         assert self._capture is not None
         well, picture = self._capture.retrieve(into)
-        if not well:
-            return  # the slot keeps the picture it had; the next grab tells whether the camera is gone
+        while not well:  # a damaged picture: the next one stands in for it
+            if self.grab() is None:
+                return
+            well, picture = self._capture.retrieve(into)
         if picture is not into:
             np.copyto(into, picture if picture.shape == into.shape else cv2.resize(picture, into.shape[1::-1]))
         self._watch_for_black(into)
@@ -146,21 +164,28 @@ class CameraSource:
             self._capture = None
 
     def describe(self) -> dict[str, Any]:
-        asked = {name: getattr(self._request, name) for name in ("width", "height", "fps", "fourcc") if getattr(self._request, name)}
+        asked = {
+            name: getattr(self._request, name)
+            for name in ("width", "height", "fps", "fourcc")
+            if getattr(self._request, name)
+        }
         facts: dict[str, Any] = {"spec": self._spec, "asked": asked, "granted": self._granted}
         return {**facts, "warning": self._warning} if self._warning else facts
 
     # --- capture thread ---
 
     def _open_device(self, device: int | str) -> cv2.VideoCapture:
+        _check_device(self._spec, device)
         tried = []
-        for backend in BACKENDS.get(platform.system(), (cv2.CAP_ANY,)):
+        for backend in self._backends:
             capture = cv2.VideoCapture(device, backend)
             if capture.isOpened():
                 return capture
             capture.release()
             tried.append(cv2.videoio_registry.getBackendName(backend))
-        raise SourceError(f"camera {self._spec} cannot be opened ({', '.join(tried)}); {_what_exists()}")
+        raise SourceError(
+            f"camera {self._spec} cannot be opened ({', '.join(tried)}); close other programs that use it; {_what_exists()}"
+        )
 
     def _ask(self) -> None:
         assert self._capture is not None
@@ -174,13 +199,18 @@ class CameraSource:
         self._capture.set(cv2.CAP_PROP_FRAME_HEIGHT, request.height or 720)
         self._capture.set(cv2.CAP_PROP_FPS, request.fps or 30)
 
-    def _await_first_picture(self) -> None:
+    def _await_picture(self, seconds: float) -> bool:
+        """Tries to read until there is a picture; False after ``seconds`` of failures, or after ``stop``."""
         assert self._capture is not None
-        until_ns = self._clock.now_ns() + round(FIRST_FRAME_S * 1e9)
-        while not self._capture.grab():
-            if self._clock.now_ns() > until_ns or self._stop.is_set():
-                raise SourceError(f"camera {self._spec} opened and gave no picture for {FIRST_FRAME_S:g} s; close other programs that use it, or try another --size")
-            self._clock.wait_until(self._clock.now_ns() + 20_000_000, self._stop)
+        until_ns = self._clock.now_ns() + round(seconds * 1e9)
+        while not self._stop.is_set():
+            if self._capture.grab():
+                return True
+            now_ns = self._clock.now_ns()
+            if now_ns > until_ns:
+                return False
+            self._clock.wait_until(now_ns + RETRY_NS, self._stop)
+        return False
 
     def _read_granted(self) -> VideoFormat:
         assert self._capture is not None
@@ -205,21 +235,36 @@ class CameraSource:
     def _watch_for_black(self, picture: np.ndarray) -> None:
         self._black = self._black + 1 if picture[::16, ::16].mean() < BLACK_LEVEL else 0
         if self._black == BLACK_FRAMES:
-            self._warning = f"camera {self._spec} gives black pictures; open its shutter, or close the program that holds it"
+            self._warning = (
+                f"camera {self._spec} gives black pictures; open its shutter, or close the program that holds it"
+            )
             log.warning("%s", self._warning)
 
 
 def _device_of(spec: str) -> int | str:
-    """What OpenCV opens. Raises ``SourceError`` for a name that no camera bears."""
-    if re.fullmatch(r"\d+", spec):
-        return int(spec)
-    if spec.startswith("/dev/"):
-        return spec
-    name = spec.removeprefix("camera:").casefold()
-    matches = [camera for camera in list_cameras() if name in camera.name.casefold()]
+    """What OpenCV opens: a number or a path. Raises ``SourceError`` for a name that no camera bears."""
+    wanted = spec.removeprefix("camera:")
+    if re.fullmatch(r"\d+", wanted):
+        return int(wanted)
+    if wanted.startswith("/"):
+        return wanted
+    matches = [camera for camera in list_cameras() if wanted.casefold() in camera.name.casefold()]
     if not matches:
-        raise SourceError(f"no camera is called {spec.removeprefix('camera:')!r}; {_what_exists()}")
+        raise SourceError(f"no camera is called {wanted!r}; {_what_exists()}")
     return matches[0].index
+
+
+def _check_device(spec: str, device: int | str) -> None:
+    """Says what OpenCV does not: that there is no such device, or that it belongs to somebody else. Linux only."""
+    path = Path(f"/dev/video{device}") if isinstance(device, int) else Path(device)
+    if sys.platform != "linux":
+        return
+    if not path.exists():
+        raise SourceError(f"camera {spec} does not exist; {_what_exists()}")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise SourceError(
+            f"camera {spec} may not be used by this user; add the user to the group of {path} (`sudo usermod -aG video $USER`) and log in again"
+        )
 
 
 def _what_exists() -> str:

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import av
 import av.error
@@ -81,7 +81,9 @@ class MediaSource:
         self._audio_bus: AudioBus | None = None
         self._zero_ns = 0  # line time of media time 0
         self._media_ns = 0
-        self._early: list[tuple[int, np.ndarray]] | None = []  # sound met before the first picture; None once the zero is known
+        self._early: (
+            list[tuple[int, np.ndarray]] | None
+        ) = []  # sound met before the first picture; None once the zero is known
         self._reformatter = VideoReformatter()  # keeps its tables from picture to picture
         self._first_ready = False
         self._last_duration_ns = 0
@@ -187,7 +189,9 @@ class MediaSource:
     def _set_threads(self) -> None:
         """Before the first packet: an open decoder keeps its threads."""
         video = self._container.streams.video[0]
-        video.thread_type, video.codec_context.thread_count = ("SLICE", 1) if self.is_live else ("AUTO", DECODER_THREADS)
+        video.thread_type, video.codec_context.thread_count = (
+            ("SLICE", 1) if self.is_live else ("AUTO", DECODER_THREADS)
+        )
 
     def _play(self) -> Iterator[av.VideoFrame]:
         """Pictures in order of presentation; sets ``_media_ns`` of each. Publishes the sound on the way."""
@@ -286,7 +290,9 @@ def _check_file(path: Path) -> None:
     if path.is_dir():
         raise SourceError(f"the input {path} is a folder; give a video file, an address, a camera or synthetic:")
     if not path.exists():
-        raise SourceError(f"the input {path} does not exist; give a video file, an address, a camera (`ffrt cameras` lists them) or synthetic:")
+        raise SourceError(
+            f"the input {path} does not exist; give a video file, an address, a camera (`ffrt cameras` lists them) or synthetic:"
+        )
     if path.stat().st_size == 0:
         raise SourceError(f"the input {path} is empty (0 bytes); give the original file")
 
@@ -300,9 +306,13 @@ def _to_bgr(reformatter: VideoReformatter, frame: av.VideoFrame, width: int, hei
     """uint8 [height, width, 3] BGR full range, by the frame's own matrix and range; a view of memory that lives as long as it."""
     of_colour: dict[str, Any] = {}
     if not frame.format.is_rgb and not frame.format.has_palette:
-        of_colour = {"src_colorspace": _matrix(frame), "src_color_range": _range(frame), "dst_color_range": ColorRange.JPEG}
+        of_colour = {
+            "src_colorspace": _matrix(frame),
+            "src_color_range": _range(frame),
+            "dst_color_range": ColorRange.JPEG,
+        }
     plane = reformatter.reformat(frame, width, height, "bgr24", **of_colour).planes[0]
-    rows = np.frombuffer(plane, np.uint8).reshape(height, plane.line_size)
+    rows = np.frombuffer(cast(Any, plane), np.uint8).reshape(height, plane.line_size)
     return np.lib.stride_tricks.as_strided(rows, (height, width, 3), (plane.line_size, 3, 1))
 
 

@@ -43,7 +43,9 @@ def open_pipe(spec: str, request: CaptureRequest, clock: Clock) -> Source:
     if kind == "raw":
         return RawSource(spec, options, clock)
     if spec not in ("-", "pipe", "pipe:"):
-        raise OptionError(f"input {spec!r} was given; write - for a container on standard input, or {_usage()} for raw frames")
+        raise OptionError(
+            f"input {spec!r} was given; write - for a container on standard input, or {_usage()} for raw frames"
+        )
     return MediaSource("standard input", request, clock, reader=StandardInput)
 
 
@@ -92,7 +94,9 @@ class RawSource:
             return None
         if filled < self._buffer.nbytes:
             size = f"{self._video.width}x{self._video.height}"
-            raise SourceError(f"standard input ended in the middle of a frame ({filled} of {self._buffer.nbytes} bytes); check size={size}")
+            raise SourceError(
+                f"standard input ended in the middle of a frame ({filled} of {self._buffer.nbytes} bytes); check size={size}"
+            )
         now_ns = self._clock.now_ns()
         self._first_ns = now_ns if self._first_ns is None else self._first_ns
         return Grab(now_ns, now_ns - self._first_ns)
@@ -112,7 +116,7 @@ class RawSource:
     def _fill(self) -> int:
         """Bytes of the next frame that came before the end."""
         assert self._input is not None
-        wanted = memoryview(self._buffer).cast("B")
+        wanted = self._buffer.data.cast("B")
         filled = 0
         while filled < len(wanted) and (got := self._input.read(len(wanted) - filled)):
             wanted[filled : filled + len(got)] = got

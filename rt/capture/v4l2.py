@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,10 @@ ENUM_FRAMESIZES = _read_write(74, FRAME_SIZE.size)
 ENUM_FRAMEINTERVALS = _read_write(75, FRAME_INTERVAL.size)
 
 
+Ask = Callable[[int, bytes], bytes]
+"""``ask(request, structure)``: an ioctl on an open device; the structure as the driver filled it in. Raises OSError."""
+
+
 @dataclass(frozen=True, slots=True)
 class V4l2Device:
     """A device that pictures can be read from."""
@@ -61,14 +65,19 @@ def _examine(number: int) -> V4l2Device | None:
     except OSError:
         return None
     try:
-        name, capabilities = parse_capability(fcntl.ioctl(handle, QUERYCAP, bytes(CAPABILITY.size)))
-        if not capabilities & CAN_CAPTURE:
-            return None
-        return V4l2Device(number, name, path, tuple(_modes(handle)))
+        return read_device(number, path, lambda request, asked: fcntl.ioctl(handle, request, asked))
     except OSError:
         return None
     finally:
         os.close(handle)
+
+
+def read_device(number: int, path: str, ask: Ask) -> V4l2Device | None:
+    """What a driver says of itself; None where it cannot capture (an output, a metadata node). Raises OSError as ``ask`` does."""
+    name, capabilities = parse_capability(ask(QUERYCAP, bytes(CAPABILITY.size)))
+    if not capabilities & CAN_CAPTURE:
+        return None
+    return V4l2Device(number, name, path, tuple(_modes(ask)))
 
 
 def parse_capability(data: bytes) -> tuple[str, int]:
@@ -77,31 +86,31 @@ def parse_capability(data: bytes) -> tuple[str, int]:
     return card.split(b"\0")[0].decode("utf-8", "replace"), node if whole & HAS_DEVICE_CAPS else whole
 
 
-def _modes(handle: int) -> Iterator[tuple[int, int, float, str]]:
-    for code in _formats(handle):
+def _modes(ask: Ask) -> Iterator[tuple[int, int, float, str]]:
+    for code in _formats(ask):
         fourcc = code.to_bytes(4, "little").decode("ascii", "replace")
-        for width, height in _sizes(handle, code):
-            for fps in _rates(handle, code, width, height):
+        for width, height in _sizes(ask, code):
+            for fps in _rates(ask, code, width, height):
                 yield width, height, fps, fourcc
 
 
-def _enumerate(handle: int, request: int, layout: struct.Struct, *head: int) -> Iterator[tuple[int, ...]]:
+def _enumerate(ask: Ask, request: int, layout: struct.Struct, *head: int) -> Iterator[tuple[int, ...]]:
     """Asks for entry 0, 1, …, until the driver says there is no more. ``head``: the fields after the index."""
     for index in range(256):
         asked = struct.pack(f"{1 + len(head)}I", index, *head).ljust(layout.size, b"\0")
         try:
-            yield layout.unpack(fcntl.ioctl(handle, request, asked))
+            yield layout.unpack(ask(request, asked))
         except OSError:
             return
 
 
-def _formats(handle: int) -> Iterator[int]:
-    for fields in _enumerate(handle, ENUM_FMT, FORMAT, CAPTURE):
+def _formats(ask: Ask) -> Iterator[int]:
+    for fields in _enumerate(ask, ENUM_FMT, FORMAT, CAPTURE):
         yield fields[4]
 
 
-def _sizes(handle: int, code: int) -> Iterator[tuple[int, int]]:
-    for fields in _enumerate(handle, ENUM_FRAMESIZES, FRAME_SIZE, code):
+def _sizes(ask: Ask, code: int) -> Iterator[tuple[int, int]]:
+    for fields in _enumerate(ask, ENUM_FRAMESIZES, FRAME_SIZE, code):
         kind = fields[2]
         if kind == DISCRETE:
             yield fields[3], fields[4]
@@ -111,8 +120,8 @@ def _sizes(handle: int, code: int) -> Iterator[tuple[int, int]]:
             return
 
 
-def _rates(handle: int, code: int, width: int, height: int) -> Iterator[float]:
-    for fields in _enumerate(handle, ENUM_FRAMEINTERVALS, FRAME_INTERVAL, code, width, height):
+def _rates(ask: Ask, code: int, width: int, height: int) -> Iterator[float]:
+    for fields in _enumerate(ask, ENUM_FRAMEINTERVALS, FRAME_INTERVAL, code, width, height):
         numerator, denominator = fields[5], fields[6]
         if numerator:
             yield round(denominator / numerator, 3)
