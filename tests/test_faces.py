@@ -16,8 +16,8 @@ from engines.landmarks.iris import Iris
 
 PORTRAIT = Path(__file__).resolve().parent.parent / "assets" / "portraits" / "astronaut.png"
 
-EYES = np.array([[206.5, 113.5], [244.0, 110.5]], np.float32)
-"""Middles of the astronaut's pupils, pixels, the viewer's left first: read off the enlarged picture by eye."""
+EYES = np.array([[203.3, 100.8], [246.3, 103.0]], np.float32)
+"""Middles of the astronaut's irises, the viewer's left first: pixels, read by eye off the picture enlarged 18 times."""
 
 MIDLINE = [10, 151, 9, 8, 168, 6, 197, 195, 5, 4, 1, 2, 164, 0, 17, 18, 200, 199, 175, 152]
 """FaceMesh points on the symmetry plane of the face."""
@@ -42,7 +42,7 @@ def detector():
 def test_finds_the_eyes_of_the_portrait(name, portrait):
     (face,) = detectors[name]().detect(portrait)
     assert 0.5 < face.score <= 1
-    np.testing.assert_allclose(face.keypoints[:2], EYES, atol=6)
+    np.testing.assert_allclose(face.keypoints[:2], EYES, atol=8)
     left, top, right, bottom = face.box
     assert left < EYES[0, 0] < EYES[1, 0] < right and top < EYES[:, 1].min() < bottom
 
@@ -50,14 +50,14 @@ def test_finds_the_eyes_of_the_portrait(name, portrait):
 @pytest.mark.parametrize("name", ["blazeface-full", "blazeface-short"])
 @pytest.mark.parametrize("shape", [(1080, 1920), (720, 1280), (900, 500)], ids=lambda shape: f"{shape[1]}x{shape[0]}")
 def test_coordinates_are_the_pictures_own_at_every_size(name, shape, portrait):
-    """The portrait enlarged by a known factor and laid at a known place in a grey picture."""
-    factor = min(shape) / 512 * 0.9
+    """The head enlarged by a known factor and laid at a known place in a grey picture."""
+    factor = min(shape) / 256 * 0.9
     picture = np.full((*shape, 3), 128, np.uint8)
-    large = cv2.resize(portrait, None, fx=factor, fy=factor)
+    large = cv2.resize(portrait[10:266, 97:353], None, fx=factor, fy=factor)
     top, left = shape[0] - large.shape[0], shape[1] - large.shape[1]
     picture[top:, left:] = large
     (face,) = detectors[name]().detect(picture)
-    np.testing.assert_allclose(face.keypoints[:2], EYES * factor + [left, top], atol=10 * factor)
+    np.testing.assert_allclose(face.keypoints[:2], (EYES - [97, 10]) * factor + [left, top], atol=8 * factor)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 700), (700, 2), (192, 192), (193, 191)])
@@ -73,7 +73,8 @@ def test_a_letterbox_undoes_itself(height, width):
     light = (250 * np.exp(-((columns - x) ** 2 + (rows - y) ** 2) / (2 * sigma**2))).astype(np.uint8)
     box = letterbox(np.repeat(light[..., None], 3, 2), 192)
     seen = box.square[..., 0].astype(np.float64)
-    at = np.array([(seen.sum(0) * (np.arange(192) + 0.5)).sum(), (seen.sum(1) * (np.arange(192) + 0.5)).sum()]) / seen.sum()
+    middles = np.arange(192) + 0.5
+    at = np.array([seen.sum(0) @ middles, seen.sum(1) @ middles]) / seen.sum()
     np.testing.assert_allclose(box.to_picture(at) - 0.5, [x, y], atol=0.5 / box.scale)
 
 
@@ -164,7 +165,7 @@ def test_faces_come_the_largest_first_and_once(portrait, detector, mesh):
 
 def test_tiles_find_what_is_too_small_for_the_whole(portrait, detector, mesh):
     scene = np.full((720, 1280, 3), 128, np.uint8)
-    scene[500:650, 900:1050] = cv2.resize(portrait, (150, 150), interpolation=cv2.INTER_AREA)
+    scene[400:640, 900:1140] = cv2.resize(portrait, (240, 240), interpolation=cv2.INTER_AREA)
     assert find_faces(scene, detector, mesh) == []
     (face,) = find_faces(scene, detector, mesh, tiles=2)
-    np.testing.assert_allclose(face.points[:, :2].mean(0), EYES.mean(0) * 150 / 512 + [900, 500], atol=10)
+    np.testing.assert_allclose(face.points[:, :2].mean(0), EYES.mean(0) * 240 / 512 + [900, 400], atol=15)

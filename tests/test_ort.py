@@ -16,8 +16,9 @@ def doubler(tmp_path):
     value = helper.make_tensor_value_info("value", TensorProto.FLOAT, ["N", 3])
     twice = helper.make_tensor_value_info("twice", TensorProto.FLOAT, ["N", 3])
     graph = helper.make_graph([helper.make_node("Add", ["value", "value"], ["twice"])], "doubler", [value], [twice])
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "doubler ü.onnx")
-    return tmp_path / "doubler ü.onnx"
+    path = tmp_path / "doubler ü.onnx"
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
 
 
 def test_runs_a_model_by_names(doubler):

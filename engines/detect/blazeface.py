@@ -110,11 +110,11 @@ class BlazeFace:
 
 @detectors.register("blazeface-full")
 def full_range() -> BlazeFace:
-    """Finds faces from about 50 pixels of height in a 1280x720 picture; 1.6 ms."""
+    """For a whole scene: of twelve people in 1280x720 it finds all at a face of 100 pixels, eight at 50; 1.6 ms."""
     return BlazeFace("face_detection_full_range_sparse", 192, [(4, 1)])
 
 
 @detectors.register("blazeface-short")
 def short_range() -> BlazeFace:
-    """Finds faces from about 200 pixels of height in a 1280x720 picture; 0.65 ms."""
+    """For a face before a webcam, from about 200 pixels of height in 1280x720; 0.65 ms."""
     return BlazeFace("face_detection_short_range", 128, [(8, 2), (16, 6)])
