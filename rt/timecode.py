@@ -56,9 +56,7 @@ def _cell_levels(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
     """Mean level of the middle of every cell: its edges are where scaling and compression blur."""
     rows = strip_height(height)
     middle = pixels[height - rows + rows // 4 : height - rows // 4]
-    grey = (
-        middle if middle.ndim == 2 else middle[..., 1]
-    )  # the cells are grey, and green is what chroma subsampling harms least
+    grey = middle if middle.ndim == 2 else middle[..., 1]  # the cells are grey, and green is what chroma subsampling harms least
     columns = grey.mean(0)
     edges = np.arange(_CELLS + 1) * width / _CELLS
     starts = (edges[:-1] + (edges[1:] - edges[:-1]) * 0.3).astype(int)

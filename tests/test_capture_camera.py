@@ -48,13 +48,9 @@ def test_requests_and_sizes_are_the_kernels(tmp_path: Path) -> None:
         pytest.skip("no C compiler or no kernel headers")
     names = ["VIDIOC_QUERYCAP", "VIDIOC_ENUM_FMT", "VIDIOC_ENUM_FRAMESIZES", "VIDIOC_ENUM_FRAMEINTERVALS"]
     prints = "".join(f'printf("%u\\n", (unsigned){name});' for name in names)
-    (tmp_path / "x.c").write_text(
-        f"#include <stdio.h>\n#include <linux/videodev2.h>\nint main(void) {{ {prints} return 0; }}\n"
-    )
+    (tmp_path / "x.c").write_text(f"#include <stdio.h>\n#include <linux/videodev2.h>\nint main(void) {{ {prints} return 0; }}\n")
     subprocess.run([gcc, "-o", str(tmp_path / "x"), str(tmp_path / "x.c")], check=True)
-    numbers = [
-        int(line) for line in subprocess.run([str(tmp_path / "x")], check=True, capture_output=True).stdout.split()
-    ]
+    numbers = [int(line) for line in subprocess.run([str(tmp_path / "x")], check=True, capture_output=True).stdout.split()]
     assert numbers == [v4l2.QUERYCAP, v4l2.ENUM_FMT, v4l2.ENUM_FRAMESIZES, v4l2.ENUM_FRAMEINTERVALS]
 
 
@@ -264,11 +260,7 @@ def test_black_pictures_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize("spec", ["73", "/dev/video73", "camera:73", "camera:/dev/v4l/by-id/nothing"])
 def test_a_camera_that_does_not_exist_says_what_does(spec: str) -> None:
     source = open_spec(spec, CaptureRequest(), JumpingClock())
-    exists = (
-        "there are 0"
-        if list_cameras()
-        else "no camera was found on this machine; plug one in, or use --input synthetic:"
-    )
+    exists = "there are 0" if list_cameras() else "no camera was found on this machine; plug one in, or use --input synthetic:"
     with pytest.raises(SourceError) as caught:
         source.open(threading.Event(), AudioBus())
     assert str(caught.value).startswith(f"camera {spec} does not exist; {exists}")

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import threading
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 
 import av
@@ -18,6 +19,7 @@ from av.video.reformatter import ColorRange, Colorspace
 from rt.audio import AudioBus, AudioChunk
 from rt.capture import open_spec
 from rt.capture.contract import Grab, Source
+from rt.capture.media import MediaSource
 from rt.capture.request import CaptureRequest
 from rt.clock import ManualClock
 from rt.errors import NoVideoError, SourceError
@@ -167,9 +169,7 @@ def test_stop_ends_the_wait_for_the_next_picture(tmp_path: Path) -> None:
 # --- shape ---
 
 
-@pytest.mark.parametrize(
-    ("matrix", "quarter_turns"), [((0, 1, -1, 0), 3), ((-1, 0, 0, -1), 2), ((0, -1, 1, 0), 1), ((1, 0, 0, 1), 0)]
-)
+@pytest.mark.parametrize(("matrix", "quarter_turns"), [((0, 1, -1, 0), 3), ((-1, 0, 0, -1), 2), ((0, -1, 1, 0), 1), ((1, 0, 0, 1), 0)])
 def test_the_display_matrix_is_obeyed(tmp_path: Path, matrix: tuple[int, int, int, int], quarter_turns: int) -> None:
     """``matrix``: a, b, c, d of ISO/IEC 14496-12, 8.3.2.3: x' = ax + cy, y' = bx + dy, y downwards."""
     stored = yuv(40, 128, 128)
@@ -216,9 +216,7 @@ COLOURS = [(81, 90, 200), (145, 54, 80), (60, 180, 120), (180, 128, 128), (16, 1
 
 @pytest.mark.parametrize("stored", COLOURS)
 @pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize(
-    ("space", "weights"), [(Colorspace.ITU709, BT709), (Colorspace.ITU601, BT601), (Colorspace.BT2020, BT2020)]
-)
+@pytest.mark.parametrize(("space", "weights"), [(Colorspace.ITU709, BT709), (Colorspace.ITU601, BT601), (Colorspace.BT2020, BT2020)])
 def test_matrix_and_range_are_the_files_own(
     tmp_path: Path, stored: tuple[int, int, int], full: bool, space: Colorspace, weights: tuple[float, float]
 ) -> None:
@@ -229,17 +227,13 @@ def test_matrix_and_range_are_the_files_own(
 
 
 @pytest.mark.parametrize(("height", "weights"), [(576, BT601), (720, BT709)])
-def test_a_file_that_names_no_matrix_is_taken_by_its_height(
-    tmp_path: Path, height: int, weights: tuple[float, float]
-) -> None:
+def test_a_file_that_names_no_matrix_is_taken_by_its_height(tmp_path: Path, height: int, weights: tuple[float, float]) -> None:
     path = write_clip(tmp_path / "c.mkv", [yuv(81, 90, 200, 1280, height)], [0])
     assert np.abs(Played(path).pictures[0][10, 10] - bgr_of(81, 90, 200, *weights, full=False)).max() <= 2.5
 
 
 def test_ten_bits_lose_nothing_but_the_last_two(tmp_path: Path) -> None:
-    path = write_clip(
-        tmp_path / "ten.mkv", [yuv(81 * 4, 90 * 4, 200 * 4, format="yuv420p10le")], [0], colorspace=1, color_range=1
-    )
+    path = write_clip(tmp_path / "ten.mkv", [yuv(81 * 4, 90 * 4, 200 * 4, format="yuv420p10le")], [0], colorspace=1, color_range=1)
     assert np.abs(Played(path).pictures[0][5, 5] - bgr_of(81, 90, 200, *BT709, full=False)).max() <= 2.5
 
 
@@ -257,6 +251,24 @@ def test_sound_is_48_khz_stereo_on_the_pictures_time_line(tmp_path: Path) -> Non
     starts = START_NS + np.cumsum([0, *(len(chunk.samples) for chunk in sound[:-1])]) / 48_000 * 1e9
     assert np.abs(starts - [chunk.captured_ns for chunk in sound]).max() < 2_000_000
     assert int(np.abs(np.fft.rfft(samples[:24_000, 0])).argmax()) == 220  # 440 Hz in half a second
+
+
+def test_sound_runs_on_evenly_when_live_pictures_come_late_at_times(tmp_path: Path) -> None:
+    path = write_clip(tmp_path / "s.mkv", numbered(25), [40 * k for k in range(25)], sound_s=1.0)
+    clock, bus = JumpingClock(START_NS), AudioBus()
+    queue = bus.subscribe(1000)
+    source = MediaSource("a live stream", CaptureRequest(), clock, reader=lambda stop: BytesIO(path.read_bytes()))
+    source.open(threading.Event(), bus)
+    begin_ns = clock.now_ns()
+    for k in range(25):
+        clock.wait_until(begin_ns + k * 40_000_000 + (30_000_000 if k % 3 else 0), threading.Event())
+        grab = source.grab()
+        assert grab is not None
+        assert grab.captured_ns == clock.now_ns()
+    source.close()
+    sound = queue.take_all()
+    starts = begin_ns + np.cumsum([0, *(len(chunk.samples) for chunk in sound[:-1])]) / 48_000 * 1e9
+    assert np.abs(starts - [chunk.captured_ns for chunk in sound]).max() < 2_000_000
 
 
 # --- what cannot be played ---

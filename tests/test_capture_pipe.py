@@ -110,9 +110,7 @@ def test_stop_ends_a_read_that_waits() -> None:
     process.stdout.close()
 
 
-@pytest.mark.parametrize(
-    "spec", ["pipe:raw", "pipe:raw,size=big", "pipe:raw,size=64x48,format=cmyk", "pipe:raw,colour=1", "pipe:cooked"]
-)
+@pytest.mark.parametrize("spec", ["pipe:raw", "pipe:raw,size=big", "pipe:raw,size=64x48,format=cmyk", "pipe:raw,colour=1", "pipe:cooked"])
 def test_what_is_accepted_is_said(spec: str) -> None:
     with pytest.raises(OptionError, match="size="):
         open_spec(spec, CaptureRequest(), MonotonicClock())

@@ -72,9 +72,7 @@ def test_it_survives_h264_at_a_low_bitrate() -> None:
     burnt = [123_456_789_012 + 33_333 * k for k in range(20)]
     file = io.BytesIO()
     with av.open(file, "w", format="mp4") as container:
-        stream = container.add_stream(
-            "libx264", rate=Fraction(30), options={"preset": "ultrafast", "tune": "zerolatency"}
-        )
+        stream = container.add_stream("libx264", rate=Fraction(30), options={"preset": "ultrafast", "tune": "zerolatency"})
         stream.width, stream.height, stream.pix_fmt, stream.bit_rate = 1280, 720, "yuv420p", 500_000
         for k, value in enumerate(burnt):
             pixels = np.roll(picture(1280, 720), 8 * k, axis=1)

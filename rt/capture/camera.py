@@ -108,9 +108,7 @@ class CameraSource:
 
     live = True
 
-    def __init__(
-        self, spec: str, request: CaptureRequest, clock: Clock, backends: tuple[int, ...] | None = None
-    ) -> None:
+    def __init__(self, spec: str, request: CaptureRequest, clock: Clock, backends: tuple[int, ...] | None = None) -> None:
         """``backends``: OpenCV's numbers (``cv2.CAP_…``), tried in order; None takes the platform's."""
         if request.fourcc is not None and len(request.fourcc) != 4:
             raise OptionError(f"fourcc {request.fourcc!r} was given; give four letters, such as MJPG or YUYV")
@@ -132,7 +130,7 @@ class CameraSource:
         self._ask()
         if not self._await_picture(FIRST_FRAME_S):
             raise SourceError(
-                f"camera {self._spec} opened and gave no picture for {FIRST_FRAME_S:g} s; close other programs that use it, or try another size"
+                f"camera {self._spec} opened and gave no picture for {FIRST_FRAME_S:g} s; close other programs, or try another size"
             )
         self._video = self._read_granted()
         return self._video
@@ -143,9 +141,7 @@ class CameraSource:
             return self._stamp(self._capture)
         if self._stop.is_set():
             return None
-        raise SourceError(
-            f"camera {self._spec} stopped delivering; check its cable and whether another program has taken it"
-        )
+        raise SourceError(f"camera {self._spec} stopped delivering; check its cable and whether another program has taken it")
 
     def retrieve(self, into: np.ndarray) -> None:
         assert self._capture is not None
@@ -164,11 +160,7 @@ class CameraSource:
             self._capture = None
 
     def describe(self) -> dict[str, Any]:
-        asked = {
-            name: getattr(self._request, name)
-            for name in ("width", "height", "fps", "fourcc")
-            if getattr(self._request, name)
-        }
+        asked = {name: getattr(self._request, name) for name in ("width", "height", "fps", "fourcc") if getattr(self._request, name)}
         facts: dict[str, Any] = {"spec": self._spec, "asked": asked, "granted": self._granted}
         return {**facts, "warning": self._warning} if self._warning else facts
 
@@ -183,9 +175,7 @@ class CameraSource:
                 return capture
             capture.release()
             tried.append(cv2.videoio_registry.getBackendName(backend))
-        raise SourceError(
-            f"camera {self._spec} cannot be opened ({', '.join(tried)}); close other programs that use it; {_what_exists()}"
-        )
+        raise SourceError(f"camera {self._spec} cannot be opened ({', '.join(tried)}); close other programs that use it; {_what_exists()}")
 
     def _ask(self) -> None:
         assert self._capture is not None
@@ -235,9 +225,7 @@ class CameraSource:
     def _watch_for_black(self, picture: np.ndarray) -> None:
         self._black = self._black + 1 if picture[::16, ::16].mean() < BLACK_LEVEL else 0
         if self._black == BLACK_FRAMES:
-            self._warning = (
-                f"camera {self._spec} gives black pictures; open its shutter, or close the program that holds it"
-            )
+            self._warning = f"camera {self._spec} gives black pictures; open its shutter, or close the program that holds it"
             log.warning("%s", self._warning)
 
 
@@ -262,9 +250,7 @@ def _check_device(spec: str, device: int | str) -> None:
     if not path.exists():
         raise SourceError(f"camera {spec} does not exist; {_what_exists()}")
     if not os.access(path, os.R_OK | os.W_OK):
-        raise SourceError(
-            f"camera {spec} may not be used by this user; add the user to the group of {path} (`sudo usermod -aG video $USER`) and log in again"
-        )
+        raise SourceError(f"camera {spec} may not be used by this user; run `sudo usermod -aG video $USER` and log in again")
 
 
 def _what_exists() -> str:

@@ -49,6 +49,10 @@ SHORT_S = 0.5
 LATE_NS = 500_000_000
 """A file that is read later than this starts a new count of time: the gap is seen once and not made up by racing."""
 
+JITTER_MAX_NS = 100_000_000
+"""Pictures of a live address come this much late at times. Sound keeps to the one that came soonest, so that it runs on evenly; beyond
+this the time line itself has moved."""
+
 ROTATIONS = {90: cv2.ROTATE_90_COUNTERCLOCKWISE, 180: cv2.ROTATE_180, 270: cv2.ROTATE_90_CLOCKWISE}
 """Degrees counter-clockwise of a display matrix → what OpenCV calls it."""
 
@@ -81,9 +85,7 @@ class MediaSource:
         self._audio_bus: AudioBus | None = None
         self._zero_ns = 0  # line time of media time 0
         self._media_ns = 0
-        self._early: (
-            list[tuple[int, np.ndarray]] | None
-        ) = []  # sound met before the first picture; None once the zero is known
+        self._early: list[tuple[int, np.ndarray]] | None = []  # sound met before the first picture; None once the zero is known
         self._reformatter = VideoReformatter()  # keeps its tables from picture to picture
         self._first_ready = False
         self._last_duration_ns = 0
@@ -166,7 +168,9 @@ class MediaSource:
 
     def _grab_live(self) -> Grab:
         now_ns = self._clock.now_ns()
-        self._zero_ns = now_ns - self._media_ns  # sound is laid beside the picture that came with it
+        zero_ns = now_ns - self._media_ns
+        if not 0 <= zero_ns - self._zero_ns < JITTER_MAX_NS:
+            self._zero_ns = zero_ns
         return Grab(now_ns, self._media_ns)
 
     # --- decoding ---
@@ -189,9 +193,7 @@ class MediaSource:
     def _set_threads(self) -> None:
         """Before the first packet: an open decoder keeps its threads."""
         video = self._container.streams.video[0]
-        video.thread_type, video.codec_context.thread_count = (
-            ("SLICE", 1) if self.is_live else ("AUTO", DECODER_THREADS)
-        )
+        video.thread_type, video.codec_context.thread_count = ("SLICE", 1) if self.is_live else ("AUTO", DECODER_THREADS)
 
     def _play(self) -> Iterator[av.VideoFrame]:
         """Pictures in order of presentation; sets ``_media_ns`` of each. Publishes the sound on the way."""

@@ -43,9 +43,7 @@ def open_pipe(spec: str, request: CaptureRequest, clock: Clock) -> Source:
     if kind == "raw":
         return RawSource(spec, options, clock)
     if spec not in ("-", "pipe", "pipe:"):
-        raise OptionError(
-            f"input {spec!r} was given; write - for a container on standard input, or {_usage()} for raw frames"
-        )
+        raise OptionError(f"input {spec!r} was given; write - for a container on standard input, or {_usage()} for raw frames")
     return MediaSource("standard input", request, clock, reader=StandardInput)
 
 
@@ -94,9 +92,7 @@ class RawSource:
             return None
         if filled < self._buffer.nbytes:
             size = f"{self._video.width}x{self._video.height}"
-            raise SourceError(
-                f"standard input ended in the middle of a frame ({filled} of {self._buffer.nbytes} bytes); check size={size}"
-            )
+            raise SourceError(f"standard input ended in the middle of a frame ({filled} of {self._buffer.nbytes} bytes); check size={size}")
         now_ns = self._clock.now_ns()
         self._first_ns = now_ns if self._first_ns is None else self._first_ns
         return Grab(now_ns, now_ns - self._first_ns)

@@ -81,9 +81,7 @@ class Parameters:
             )
         except (ValueError, KeyError) as error:
             accepted = ",".join(f"{name}={value}" for name, value in ACCEPTED.items())
-            raise OptionError(
-                f"input {spec!r} was given ({error}); write synthetic:{accepted}, any of them left out"
-            ) from None
+            raise OptionError(f"input {spec!r} was given ({error}); write synthetic:{accepted}, any of them left out") from None
 
 
 @sources.register("synthetic")
@@ -153,9 +151,7 @@ class AnimatedPortrait:
     ``draw`` is a function of the time alone, so any instant can be drawn again.
     """
 
-    def __init__(
-        self, portrait: Path, width: int, height: int, face_px: float | None = None, motion: float = 1.0
-    ) -> None:
+    def __init__(self, portrait: Path, width: int, height: int, face_px: float | None = None, motion: float = 1.0) -> None:
         """``face_px`` and ``motion``: as in ``Parameters``. Raises ``SourceError`` for a portrait that cannot be used."""
         try:
             photo = open_photo(portrait)
@@ -177,9 +173,7 @@ class AnimatedPortrait:
         dx, dy = (cv2.resize(field[..., k], size, interpolation=cv2.INTER_LINEAR) for k in range(2))
         cv2.add(dx, self._columns, dst=dx)
         cv2.add(dy, self._rows, dst=dy)
-        whole, fraction = cv2.convertMaps(
-            dx, dy, cv2.CV_16SC2
-        )  # fixed point: 1/32 pixel, and half the time of float maps
+        whole, fraction = cv2.convertMaps(dx, dy, cv2.CV_16SC2)  # fixed point: 1/32 pixel, and half the time of float maps
         cv2.remap(
             self._still,
             whole,
@@ -219,9 +213,7 @@ class AnimatedPortrait:
         sway, nod, tilt, lean = (_wave(seconds, k) for k in range(4))
         offset = self._grid - self._centre
         angle, scale = np.float32(0.11 * tilt), np.float32(1 - 0.04 * lean)
-        turned = (
-            np.stack([offset[..., 0] + angle * offset[..., 1], offset[..., 1] - angle * offset[..., 0]], -1) * scale
-        )
+        turned = np.stack([offset[..., 0] + angle * offset[..., 1], offset[..., 1] - angle * offset[..., 0]], -1) * scale
         shift = np.array([0.09 * sway, 0.05 * nod], np.float32) * np.float32(self._size)
         field = (turned - offset - shift) * self._head[..., None]
         field[..., 0] -= self._nose * np.float32(0.035 * sway * self._size)
@@ -234,9 +226,7 @@ class AnimatedPortrait:
 def _wave(seconds: float, which: int) -> float:
     """Slow irregular motion in [-1, 1]: two sines without a common period."""
     slow, fast = 0.19 + 0.05 * which, 0.43 + 0.07 * which
-    return 0.65 * math.sin(2 * math.pi * slow * seconds + which) + 0.35 * math.sin(
-        2 * math.pi * fast * seconds + 2.1 * which
-    )
+    return 0.65 * math.sin(2 * math.pi * slow * seconds + which) + 0.35 * math.sin(2 * math.pi * fast * seconds + 2.1 * which)
 
 
 def _talk(seconds: float) -> float:
@@ -250,9 +240,7 @@ def _blink(seconds: float) -> float:
     return math.sin(math.pi * phase / 0.2) if phase < 0.2 else 0.0
 
 
-def _compose(
-    photo: np.ndarray, points: np.ndarray, width: int, height: int, face_px: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _compose(photo: np.ndarray, points: np.ndarray, width: int, height: int, face_px: float) -> tuple[np.ndarray, np.ndarray]:
     """The portrait before a blurred copy of itself, the face at ``face_px``; and the landmarks where they have come to lie."""
     low, high = points[:, 1].min(), points[:, 1].max()
     scale = face_px / float(high - low)
@@ -261,9 +249,7 @@ def _compose(
     matrix = np.array([[scale, 0, shift[0]], [0, scale, shift[1]]], np.float64)
     person = cv2.warpAffine(photo, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT_101)
     covered = cv2.warpAffine(np.full(photo.shape[:2], 255, np.uint8), matrix, (width, height))
-    soft = cv2.blur(
-        cv2.erode(covered, np.ones((3, 3), np.uint8), iterations=max(1, width // 60)), (width // 16 | 1,) * 2
-    )
+    soft = cv2.blur(cv2.erode(covered, np.ones((3, 3), np.uint8), iterations=max(1, width // 60)), (width // 16 | 1,) * 2)
     background = cv2.GaussianBlur(person, (0, 0), width / 40)
     alpha = soft.astype(np.float32)[..., None] / 255
     picture = person * alpha + background * (1 - alpha)
