@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,6 +66,18 @@ class RtmpServer:
         """Master and worker end at once, as when the machine fails."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(PATIENCE_S)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Takes nothing meanwhile, as a server behind a dead link."""
+        workers = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        for worker in workers:
+            os.kill(int(worker), signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for worker in workers:
+                os.kill(int(worker), signal.SIGCONT)
 
     def _answers(self) -> bool:
         try:

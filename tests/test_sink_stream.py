@@ -36,9 +36,10 @@ def server(tmp_path: Path) -> Iterator[RtmpServer]:
 class Publisher:
     """Writes numbered pictures at camera pace."""
 
-    def __init__(self, url: str, *, timeout_s: float = 5.0) -> None:
+    def __init__(self, url: str, *, timeout_s: float = 5.0, bitrate_bps: int | None = None) -> None:
         self.clock = MonotonicClock()
-        self.sink = StreamSink(url, AudioQueue(16), self.clock, timeout_s=timeout_s, preset="ultrafast")
+        options = {"timeout_s": timeout_s, "bitrate_bps": bitrate_bps, "preset": "ultrafast"}
+        self.sink = StreamSink(url, AudioQueue(16), self.clock, **options)
         self.number = 0
         self.error: SinkError | None = None
         self._never = threading.Event()
@@ -57,10 +58,14 @@ class Publisher:
         finally:
             self.sink.close()
 
-    def write(self, numbers: range) -> None:
-        """At once, stamped at camera pace."""
+    def write(self, numbers: range, *, noisy: bool = False) -> None:
+        """At once, stamped at camera pace. ``noisy``: pictures that take many bytes."""
+        rng = np.random.default_rng(0)
         for number in numbers:
-            self.sink.write(self._picture(number * VIDEO.period_ns))
+            frame = self._picture(number * VIDEO.period_ns)
+            if noisy:
+                frame.pixels[:] = rng.integers(0, 256, frame.pixels.shape, np.uint8)
+            self.sink.write(frame)
 
     def _picture(self, captured_ns: int) -> Frame:
         pixels = np.full((VIDEO.height, VIDEO.width, 3), 90, np.uint8)
@@ -125,6 +130,29 @@ def test_server_that_stalls_is_given_up() -> None:
         with pytest.raises(SinkRetryError, match=r"live/\*\*\*: the server did not take data for 0.3 s"):
             sink.open(VIDEO)
         sink.close()
+
+
+def test_waiting_for_a_server_leaves_other_threads_running() -> None:
+    """This thread closes the connection that the other waits on; were it held up, the wait would end by its time limit instead."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        publisher = Publisher(f"rtmp://127.0.0.1:{silent.getsockname()[1]}/live/secret", timeout_s=20)
+        thread = threading.Thread(target=publisher.publish, args=(threading.Event(),))
+        thread.start()
+        connection, _ = silent.accept()
+        connection.recv(1)
+        connection.close()
+        thread.join()
+    assert isinstance(publisher.error, SinkRetryError)
+    assert "did not take data" not in str(publisher.error)
+
+
+def test_server_that_stalls_in_mid_stream_is_given_up(server: RtmpServer) -> None:
+    publisher = Publisher(server.url, timeout_s=0.5, bitrate_bps=100_000_000)
+    publisher.sink.open(VIDEO)
+    publisher.write(range(1))
+    with server.frozen(), pytest.raises(SinkRetryError, match="did not take data"):
+        publisher.write(range(1, 3000), noisy=True)
+    publisher.sink.close()
 
 
 @pytest.mark.parametrize(

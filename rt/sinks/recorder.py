@@ -64,7 +64,8 @@ class RecorderSink:
             raise self._explained(error) from error
 
     def write(self, frame: Frame) -> None:
-        assert self._tracks is not None and self._to_yuv is not None, "open comes first"
+        assert self._tracks is not None, "open comes first"
+        assert self._to_yuv is not None
         if self._start_ns is None:
             self._start_ns = frame.captured_ns
             self._tracks.start(frame.captured_ns)

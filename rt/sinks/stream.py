@@ -139,7 +139,8 @@ class StreamSink:
         return facts
 
     def _begin(self, frame: Frame) -> ConstantRate:
-        assert self._tracks is not None and self._video is not None
+        assert self._tracks is not None
+        assert self._video is not None
         self._tracks.start(frame.captured_ns)
         self._rate = ConstantRate(frame.captured_ns, float(exact_rate(self._video.fps)))
         return self._rate
@@ -150,7 +151,8 @@ class StreamSink:
         self._send(self._last)
 
     def _send(self, picture: av.VideoFrame) -> None:
-        assert self._tracks is not None and self._rate is not None
+        assert self._tracks is not None
+        assert self._rate is not None
         number = self._rate.next
         try:
             self._tracks.sound(self._audio.take_all(), self._rate.due_ns(number))

@@ -16,7 +16,7 @@ REPEAT_AFTER_NS = 500_000_000
 """A reader that gets nothing for longer shows a black picture or gives up."""
 
 DRIVERS = {
-    "Linux": "install v4l2loopback (`sudo apt install v4l2loopback-dkms`) and run `sudo modprobe v4l2loopback exclusive_caps=1 card_label=ffrt`",
+    "Linux": "run `sudo apt install v4l2loopback-dkms`, then `sudo modprobe v4l2loopback exclusive_caps=1 card_label=ffrt`",
     "Windows": "install OBS Studio, which brings the OBS Virtual Camera, or UnityCapture",
     "Darwin": "install OBS Studio and start its virtual camera once",
 }
@@ -30,7 +30,7 @@ class VirtualCameraSink:
     lossless = False
 
     def __init__(self, clock: Clock, device: str | None = None, backend: str | None = None) -> None:
-        """``device``: ``/dev/video2``, ``OBS Virtual Camera``; None takes the first one free. ``backend``: pyvirtualcam's name, None for any."""
+        """``device``: ``/dev/video2``, ``OBS Virtual Camera``; None takes the first one free. ``backend``: as pyvirtualcam names it."""
         self._clock = clock
         self._device = device
         self._backend = backend
