@@ -79,9 +79,11 @@ def write_clip(
         tone = container.add_stream("pcm_s16le", rate=44_100, layout="mono") if sound_s else None
         if tone is not None:
             wave = np.sin(2 * np.pi * 440 * np.arange(round(sound_s * 44_100)) / 44_100)
-            samples = av.AudioFrame.from_ndarray((wave[None] * 16_000).astype(np.int16), format="s16", layout="mono")
-            samples.sample_rate, samples.pts = 44_100, 0
-            container.mux(tone.encode(samples))
+            for start in range(0, len(wave), 1024):
+                part = (wave[None, start : start + 1024] * 16_000).astype(np.int16)
+                samples = av.AudioFrame.from_ndarray(part, format="s16", layout="mono")
+                samples.sample_rate, samples.pts, samples.time_base = 44_100, start, Fraction(1, 44_100)
+                container.mux(tone.encode(samples))
             container.mux(tone.encode(None))
         for frame, at_ms in zip(pictures, pts_ms, strict=True):
             frame.pts, frame.time_base = at_ms, Fraction(1, 1000)
