@@ -44,7 +44,8 @@ def test_finds_the_eyes_of_the_portrait(name, portrait):
     assert 0.5 < face.score <= 1
     np.testing.assert_allclose(face.keypoints[:2], EYES, atol=8)
     left, top, right, bottom = face.box
-    assert left < EYES[0, 0] < EYES[1, 0] < right and top < EYES[:, 1].min() < bottom
+    assert left < EYES[0, 0] < EYES[1, 0] < right
+    assert top < EYES[:, 1].min() < bottom
 
 
 @pytest.mark.parametrize("name", ["blazeface-full", "blazeface-short"])
@@ -84,7 +85,8 @@ def test_a_letterbox_is_rgb_and_as_good_as_an_average():
     square = letterbox(picture, 192).square
     average = cv2.resize(picture, (192, 108), interpolation=cv2.INTER_AREA)
     assert np.abs(square[42:150, :, ::-1].astype(int) - average).mean() < 2
-    assert not square[:42].any() and not square[150:].any()
+    assert not square[:42].any()
+    assert not square[150:].any()
 
 
 def test_anchors_are_the_centres_of_cells_row_by_row():
@@ -99,7 +101,9 @@ def test_unknown_detectors_are_named_with_the_known_ones():
 
 def test_the_mesh_lies_on_the_face(portrait, detector, mesh):
     (face,) = find_faces(portrait, detector, mesh)
-    assert face.points.shape == (468, 3) and face.points.dtype == np.float32 and face.score > 0.99
+    assert face.points.shape == (468, 3)
+    assert face.points.dtype == np.float32
+    assert face.score > 0.99
     left_eye, right_eye = face.points[[33, 133, 159, 145], :2].mean(0), face.points[[362, 263, 386, 374], :2].mean(0)
     np.testing.assert_allclose([left_eye, right_eye], EYES, atol=3)
     assert face.points[1, 2] < face.points[[127, 356], 2].min()  # the tip of the nose is nearer than the ears
@@ -135,7 +139,8 @@ def test_no_face_scores_low(mesh):
 def test_irises_lie_in_the_eyes_the_persons_right_one_first(portrait, detector, mesh):
     (face,) = find_faces(portrait, detector, mesh)
     irises = Iris().locate(portrait, face.points)
-    assert irises.shape == (2, 5, 2) and irises.dtype == np.float32
+    assert irises.shape == (2, 5, 2)
+    assert irises.dtype == np.float32
     np.testing.assert_allclose(irises[:, 0], EYES, atol=1.5)
     np.testing.assert_allclose(irises[:, 1:].mean(1), irises[:, 0], atol=1)
 

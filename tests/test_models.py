@@ -56,7 +56,9 @@ def test_boxes_are_those_of_the_unconverted_model(name, portrait):
 def test_every_model_takes_bytes_and_any_batch(name):
     session = open_session(embedded_model(name))
     (image,) = session.inputs
-    assert image.dtype == np.uint8 and isinstance(image.shape[0], str) and image.shape[3] == 3
+    assert image.dtype == np.uint8
+    assert isinstance(image.shape[0], str)
+    assert image.shape[3] == 3
     rng = np.random.default_rng(1)
     batch = rng.integers(0, 256, (3, *image.shape[1:]), np.uint8)
     together = session.run({"image": batch})

@@ -62,7 +62,9 @@ COLOURS = [[200, 30, 30], [30, 180, 30], [30, 30, 190], [240, 240, 240]]
 )
 def test_opens_by_content_whatever_the_name(kind, options, tmp_path):
     pixels = opened(tmp_path, encoded(scene(), kind, **options), "naïve 顔 photo.xyz")
-    assert pixels.shape == (60, 80, 3) and pixels.dtype == np.uint8 and pixels.flags.c_contiguous
+    assert pixels.shape == (60, 80, 3)
+    assert pixels.dtype == np.uint8
+    assert pixels.flags.c_contiguous
     np.testing.assert_allclose(quarters(pixels), COLOURS, atol=4)
 
 
@@ -100,7 +102,8 @@ def test_cmyk_is_not_inverted(tmp_path):
 
 def test_grey_becomes_three_equal_channels(tmp_path):
     pixels = opened(tmp_path, encoded(Image.new("L", (50, 40), 77), "PNG"))
-    assert pixels.shape == (40, 50, 3) and (pixels == 77).all()
+    assert pixels.shape == (40, 50, 3)
+    assert (pixels == 77).all()
 
 
 def test_sixteen_bit_grey_is_scaled_not_clipped(tmp_path):
@@ -192,7 +195,9 @@ def test_no_warnings_reach_the_terminal(tmp_path):
 def test_what_cannot_be_used_is_told_in_one_sentence(data, says, tmp_path):
     with pytest.raises(PhotoError, match=says) as caught:
         opened(tmp_path, data, "mine.jpg")
-    assert "mine.jpg" in str(caught.value) and "give" in str(caught.value) and "\n" not in str(caught.value)
+    assert "mine.jpg" in str(caught.value)
+    assert "give" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_and_a_missing_file_are_told_apart(tmp_path):
@@ -216,4 +221,6 @@ def test_damage_gives_a_picture_or_a_photo_error(kind, data, tmp_path):
         pixels = opened(tmp_path, bytes(damaged))
     except PhotoError:
         return
-    assert pixels.dtype == np.uint8 and pixels.ndim == 3 and pixels.shape[2] == 3
+    assert pixels.dtype == np.uint8
+    assert pixels.ndim == 3
+    assert pixels.shape[2] == 3

@@ -47,7 +47,8 @@ def wall(tmp_path) -> Path:
 def test_one_face_a_photo_under_its_name(load, pair):
     first, second = load(PORTRAIT, pair)
     assert (first.name, second.name) == ("astronaut.png", "pair.png")
-    assert first.image.shape == (512, 512, 3) and first.landmarks.points.shape == (468, 3)
+    assert first.image.shape == (512, 512, 3)
+    assert first.landmarks.points.shape == (468, 3)
 
 
 def test_the_largest_face_is_number_one_and_the_default(load, pair):
@@ -67,7 +68,8 @@ def test_a_photo_on_its_side_is_turned_upright(load, portrait, turn, tmp_path):
     cv2.imwrite(str(tmp_path / "turned.png"), cv2.rotate(portrait, turn))
     (face,) = load(tmp_path / "turned.png")
     points = face.landmarks.points
-    assert points[33, 0] < points[263, 0] and points[10, 1] < points[NOSE, 1] < points[152, 1]
+    assert points[33, 0] < points[263, 0]
+    assert points[10, 1] < points[NOSE, 1] < points[152, 1]
 
 
 def test_a_photo_without_a_face_is_named(load, wall):
