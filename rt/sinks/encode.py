@@ -134,6 +134,7 @@ class Tracks:
         rate = exact_rate(video.fps)
         key_frames = str(max(1, round(h264.key_frame_s * rate)))
         stream = self._container.add_stream(h264.encoder, rate=rate, options={"g": key_frames, **h264.options})
+        assert isinstance(stream, av.VideoStream)
         matrix = matrix_for(video.height)
         stream.width, stream.height, stream.pix_fmt = video.width, video.height, "yuv420p"
         context = stream.codec_context
