@@ -192,6 +192,44 @@ def bench_live(
     return _run(settings, json)
 
 
+@bench.command(name="stream")
+def bench_stream(
+    *,
+    rtmp: str,
+    input: str = "synthetic:size=1280x720,fps=30",
+    source: Annotated[tuple[Path, ...], Many] = (),
+    seconds: float = 20.0,
+    bitrate: str | None = None,
+    report: Path | None = None,
+    json: Annotated[bool, Switch] = False,
+) -> int:
+    """Streams to a server and plays the stream back in another process; the age is read from the decoded pixels.
+
+    Parameters
+    ----------
+    rtmp: address of a server that also plays, as in rtmp://127.0.0.1/live/test.
+    input: as in `ffrt --input`.
+    source: photo(s) to wear; the one that comes with the program otherwise.
+    seconds: how long the player looks.
+    bitrate: as in 2500k or 4M; chosen by size and rate otherwise.
+    report: file for the report (JSON).
+    json: print the report as JSON instead of a table.
+    """
+    from app.bench.stream import JOIN_S, run_stream_bench
+    from app.demo import DEMO_PHOTO
+
+    console.set_up_logging(False)
+    settings = Settings(
+        source=SourceSettings(photos=source or (DEMO_PHOTO,)),
+        input=InputSettings(spec=input, timecode=True),
+        output=OutputSettings(streams=(rtmp,), bitrate_bps=None if bitrate is None else _usage(parse_bitrate, bitrate)),
+        run=RunSettings(seconds=seconds + JOIN_S),
+    )
+    result = run_stream_bench(settings, seconds, report)
+    _print(result, json)
+    return _status(result)
+
+
 @bench.command(name="quality")
 def bench_quality(
     *,

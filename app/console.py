@@ -59,6 +59,10 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield f"  {name}", _percentiles(spent)
     for name, sink in report["sinks"].items():
         yield f"sink {name}", _sink_text(sink)
+    if "viewer" in report:
+        viewer = report["viewer"]
+        yield "viewer", f"{viewer['frames']} frames, {viewer['unreadable']} unreadable, {viewer['out_of_order']} out of order"
+        yield "  age ms", _percentiles(viewer["age_ms"])
     yield "lost", f"{report['lost_frames']} frames; {report['faces']} face(s) seen"
     rss = report["rss_mb"]
     yield "cpu", f"{report['cores']:.2f} cores; memory {rss['end']:.0f} MB, peak {rss['peak']:.0f} MB"

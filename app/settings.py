@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from rt.options import OnLost
+from rt.sinks.transport import without_key
 
 
 class _Part(BaseModel):
@@ -101,17 +102,8 @@ class Settings(_Part):
         """JSON-ready, without secrets: stream keys are starred."""
         tree = self.model_dump(mode="json")
         tree["output"]["streams"] = [without_key(url) for url in self.output.streams]
-        tree["input"]["spec"] = without_key(self.input.spec)
+        tree["input"]["spec"] = without_key(self.input.spec) if "://" in self.input.spec else self.input.spec
         return tree
-
-
-def without_key(url: str) -> str:
-    """The address with user, password, last path part and query starred: ``rtmp://host/app/***``."""
-    match = re.match(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?:[^/@]*@)?(?P<host>[^/?]*)(?P<path>/[^?]*)?(?P<query>\?.*)?$", url, re.I)
-    if match is None:
-        return url
-    folder, _, key = (match["path"] or "").rpartition("/")
-    return f"{match['scheme']}://{match['host']}{folder}{'/***' if key else ''}{'?***' if match['query'] else ''}"
 
 
 def parse_size(text: str) -> tuple[int, int]:

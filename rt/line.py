@@ -150,7 +150,6 @@ class Line:
         if self._burn_timecode:
             timecode.burn(slot.pixels, grab.captured_ns // 1000)
         self._seq += 1
-        self._seq += 1
         frame = Frame(slot.pixels, self._seq, grab.captured_ns, grab.media_ns, slot=slot)
         frame.marks["capture"] = self._clock.now_ns() - begin_ns
         displaced = self._inbox.put(frame)

@@ -94,6 +94,7 @@ def test_every_frame_is_delivered_or_counted_and_sequence_numbers_only_rise() ->
     assert seen.frames_in == seen.frames_out + seen.dropped.get("infer", 0) + seen.dropped.get("capture", 0)
     assert len(sink.seqs) == seen.frames_out - seen.dropped.get("sink:gated", 0)
     assert sink.seqs == sorted(set(sink.seqs))
+    assert sink.seqs[-1] + 1 == seen.frames_in - seen.dropped.get("capture", 0)  # no gap but for drops
     assert line.error is None
 
 

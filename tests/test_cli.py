@@ -1,0 +1,196 @@
+"""The real command as a subprocess, as a person would call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+from conftest import HOPPER
+
+FFRT = [sys.executable, "-c", "from app.cli import main; main()"]
+SHORT = "synthetic:size=640x360,fps=30,frames=45"
+
+
+def ffrt(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*FFRT, *map(str, arguments)], capture_output=True, text=True, timeout=100, check=False, **options)
+
+
+def start(*arguments: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen([*FFRT, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_bytes(path: Path, count: int) -> None:
+    """Until a recording has grown to ``count`` bytes."""
+    deadline = time.monotonic() + 60
+    while not path.exists() or path.stat().st_size < count:
+        assert time.monotonic() < deadline, f"{path} did not grow"
+        time.sleep(0.02)
+
+
+def frames_of(path: Path) -> int:
+    with av.open(str(path)) as container:
+        return sum(1 for _ in container.decode(video=0))
+
+
+def test_the_main_job(tmp_path: Path) -> None:
+    recording, report = tmp_path / "out.mp4", tmp_path / "report.json"
+    done = ffrt("--headless", "--source", HOPPER, "--input", SHORT, "--record", recording, "--null", "--report", report, "--timecode")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(report.read_text())
+    wanted = {"frames_in", "frames_out", "dropped", "age_ms", "stages_ms", "sinks", "lost_frames", "faces", "settings", "versions"}
+    assert wanted <= set(facts)
+    assert {"p50", "p95", "p99", "max"} <= set(facts["age_ms"])
+    assert {"p50", "p95"} <= set(facts["stages_ms"]["swap"])
+    assert {"start", "end", "peak"} <= set(facts["rss_mb"])
+    assert facts["cpu_seconds"] > 0
+    assert facts["faces"] == 1
+    assert facts["frames_in"] + facts["dropped"]["camera"] == 45
+    assert facts["sinks"]["null"]["timecodes"] == facts["sinks"]["null"]["frames"] > 0
+    assert frames_of(recording) == facts["sinks"]["record"]["frames"] == facts["frames_out"]
+    assert "age ms" in done.stdout
+
+
+def test_json_goes_to_stdout_alone() -> None:
+    done = ffrt("--headless", "--input", "synthetic:size=320x180,frames=10", "--null", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["frames_out"] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    recording, report = tmp_path / "out.mkv", tmp_path / "report.json"
+    process = start("--headless", "--input", "synthetic:size=320x180", "--record", recording, "--report", report)
+    wait_for_bytes(recording, 20_000)
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "age ms" in out
+    facts = json.loads(report.read_text())
+    assert frames_of(recording) == facts["sinks"]["record"]["frames"]
+
+
+def test_a_recording_is_playable_after_kill_minus_nine(tmp_path: Path) -> None:
+    recording = tmp_path / "out.mp4"
+    process = start("--headless", "--input", "synthetic:size=320x180", "--record", recording)
+    wait_for_bytes(recording, 100_000)
+    process.kill()
+    process.communicate(timeout=60)
+    assert frames_of(recording) > 10
+
+
+def test_seconds_ends_by_itself() -> None:
+    done = ffrt("--headless", "--input", "synthetic:size=320x180", "--null", "--seconds", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    assert 0.9 < json.loads(done.stdout)["seconds"] < 5
+
+
+BAD = {
+    "missing source": (["--source", "{tmp}/none.jpg", "--null"], "does not exist", 1),
+    "empty source": (["--source", "{tmp}/empty.jpg", "--null"], "empty", 1),
+    "text as source": (["--source", "{tmp}/text.png", "--null"], "not a picture", 1),
+    "folder as source": (["--source", "{tmp}", "--null"], "folder", 1),
+    "faceless source": (["--source", "{tmp}/grey.png", "--null"], "no face", 1),
+    "face that is not there": (["--source", str(HOPPER), "--source-face", "7", "--null"], "face 7", 1),
+    "missing input": (["--input", "{tmp}/none.mp4", "--null"], "does not exist", 1),
+    "text as input": (["--input", "{tmp}/text.png", "--null"], "{tmp}/text.png", 1),
+    "missing camera": (["--input", "77", "--null"], "camera", 1),
+    "unknown synthetic option": (["--input", "synthetic:colour=red", "--null"], "colour", 1),
+    "no output": (["--input", SHORT], "--virtual-camera", 2),
+    "no headless": (["--null"], "--headless", 2),
+    "unknown ending": (["--record", "{tmp}/out.xyz"], ".mp4", 1),
+    "missing folder": (["--record", "{tmp}/no/out.mp4"], "no folder", 1),
+    "address of nothing": (["--rtmp", "ftp://x/y"], "rtmp://", 1),
+    "bad size": (["--size", "big", "--null"], "1280x720", 2),
+    "bad bitrate": (["--bitrate", "fast", "--null"], "2500k", 2),
+    "bad opacity": (["--opacity", "3", "--null"], "opacity", 2),
+    "bad swapper": (["--swapper", "none", "--source", str(HOPPER), "--null"], "mesh", 2),
+    "bad policy": (["--on-lost", "panic", "--null"], "on-lost", 2),
+    "unknown option": (["--nonsense"], "nonsense", 2),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_clear_sentence(case: str, tmp_path: Path) -> None:
+    arguments, words, status = BAD[case]
+    (tmp_path / "empty.jpg").touch()
+    (tmp_path / "text.png").write_text("this is text\n" * 40)
+    _write_grey(tmp_path / "grey.png")
+    headless = [] if case == "no headless" else ["--headless"]
+    quick = [] if "--input" in arguments else ["--input", "synthetic:size=320x180,frames=3"]
+    done = ffrt(*headless, *quick, *(a.replace("{tmp}", str(tmp_path)) for a in arguments))
+    assert done.returncode == status, done.stderr
+    assert words.replace("{tmp}", str(tmp_path)) in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 4
+
+
+def _write_grey(path: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (200, 200), (120, 120, 120)).save(path)
+
+
+def test_an_unreachable_server_is_said_and_the_recording_goes_on(tmp_path: Path) -> None:
+    recording = tmp_path / "out.mp4"
+    done = ffrt("--headless", "--input", "synthetic:size=320x180,frames=60", "--rtmp", "rtmp://127.0.0.1:1/live/secret", "--record", recording)
+    assert done.returncode == 1
+    assert frames_of(recording) > 30
+    assert "127.0.0.1" in done.stderr
+    assert "secret" not in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_an_existing_recording_is_kept(tmp_path: Path) -> None:
+    recording = tmp_path / "dear.mp4"
+    recording.write_bytes(b"dear")
+    done = ffrt("--headless", "--input", SHORT, "--record", recording)
+    assert done.returncode == 1
+    assert "--overwrite" in done.stderr
+    assert recording.read_bytes() == b"dear"
+
+
+def test_demo_leaves_a_recording_a_sheet_and_a_report(tmp_path: Path) -> None:
+    done = ffrt("demo", "--out", tmp_path / "demo", "--seconds", "2")
+    assert done.returncode == 0, done.stderr
+    assert {file.name for file in (tmp_path / "demo").iterdir()} == {"out.mp4", "contact_sheet.png", "report.json"}
+    report = json.loads((tmp_path / "demo" / "report.json").read_text())
+    assert report["lost_frames"] == 0
+    assert frames_of(tmp_path / "demo" / "out.mp4") == report["frames_out"]
+
+
+def test_doctor_and_cameras_speak_json() -> None:
+    findings = json.loads(ffrt("doctor", "--json").stdout)
+    assert {"machine", "models", "cameras", "virtual camera", "GPU"} <= {finding["name"] for finding in findings}
+    assert all(finding["mend"] for finding in findings if finding["state"] == "missing")
+    assert isinstance(json.loads(ffrt("cameras", "--json").stdout), list)
+
+
+def test_bench_counts_the_drops_of_a_slow_stage(tmp_path: Path) -> None:
+    report = tmp_path / "r.json"
+    done = ffrt("bench", "live", "--input", "synthetic:size=640x360,fps=30,frames=60", "--slow", "swap:100", "--report", report)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(report.read_text())
+    assert facts["dropped"]["infer"] > 10
+    assert facts["sinks"]["null"]["out_of_order"] == 0
+    assert facts["stages_ms"]["swap"]["p50"] >= 100
+
+
+def test_bench_refuses_a_stage_that_does_not_exist() -> None:
+    done = ffrt("bench", "live", "--slow", "paint:3")
+    assert done.returncode == 2
+    assert "track" in done.stderr
+
+
+def test_headless_works_without_qt(tmp_path: Path) -> None:
+    """A module of that name that refuses to be imported stands in the way of the real one."""
+    (tmp_path / "PySide6.py").write_text("raise ImportError('no Qt here')\n")
+    done = ffrt("--headless", "--input", "synthetic:size=320x180,frames=5", "--null", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
