@@ -67,8 +67,8 @@ class Step:
     inputs: list[int]
     """Tensor numbers."""
     output: int
-    constants: list[np.ndarray | None]
-    """The inputs' values; None for what is computed."""
+    constants: list[Any]
+    """The inputs' arrays; None for what is computed."""
     options: Any
     """The operator's option table, where it has one."""
 
@@ -125,7 +125,8 @@ class Converter:
 
     def _constant(self, value: Any, dtype: type = np.float32) -> str:
         """Adds an initialiser. Only kernels are stored as float16; biases and slopes stay exact."""
-        array, name = np.array(value, dtype, order="C"), f"c{len(self._initialisers)}"
+        array: np.ndarray = np.array(value, dtype, order="C")
+        name = f"c{len(self._initialisers)}"
         is_kernel = array.ndim == 4 and array[0].size > 1
         self._initialisers.append(onh.from_array(array.astype(np.float16) if is_kernel else array, name))
         return self._emit("Cast", name, to=T.FLOAT) if is_kernel else name

@@ -90,5 +90,5 @@ def test_a_missing_model_is_named(tmp_path):
 
 
 def test_an_unknown_model_names_the_known_ones():
-    with pytest.raises(ModelError, match="'nose'.*face_landmark"):
+    with pytest.raises(ModelError, match=r"'nose'.*face_landmark"):
         embedded_model("nose")

@@ -70,6 +70,6 @@ def test_a_file_that_is_no_model_is_refused(tmp_path, content):
 
 
 def test_an_unknown_runtime_names_the_known_ones(doubler):
-    with pytest.raises(ModelError, match="'abacus'.*ort"):
+    with pytest.raises(ModelError, match=r"'abacus'.*ort"):
         open_session(doubler, runtime="abacus")
     assert "ort" in list(runtimes)

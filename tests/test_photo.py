@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import struct
+import subprocess
+import sys
 import warnings
 import zlib
 from pathlib import Path
@@ -16,6 +18,9 @@ from PIL import Image, ImageCms
 
 from engines.errors import PhotoError
 from engines.identity.photo import BACKDROP, LONG_SIDE_MAX, open_photo
+
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def scene() -> Image.Image:
@@ -72,6 +77,21 @@ def test_heic_opens_where_its_plug_in_is(tmp_path):
     pytest.importorskip("pillow_heif").register_heif_opener()
     pixels = opened(tmp_path, encoded(scene(), "HEIF", quality=95), "photo.jpg")
     np.testing.assert_allclose(quarters(pixels), COLOURS, atol=8)
+
+
+def test_heic_without_its_plug_in_says_what_to_install(tmp_path):
+    """In a process of its own: what the plug-in once registered stays registered."""
+    (tmp_path / "photo.heic").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
+    program = (
+        "import sys; sys.modules['pillow_heif'] = None\n"
+        "from pathlib import Path; from engines.errors import PhotoError; from engines.identity.photo import open_photo\n"
+        "try: open_photo(Path(sys.argv[1]))\n"
+        "except PhotoError as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "photo.heic")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert "is a HEIC photo" in done.stdout
+    assert "pip install pillow-heif" in done.stdout
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -185,8 +205,8 @@ def test_no_warnings_reach_the_terminal(tmp_path):
         (b"", "is empty"),
         (b"Dear diary, this is no picture.", "is not a picture"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "is not a picture"),
-        (b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41", "is a video"),
-        (b"\x1aE\xdf\xa3\x01\0\0\0\0\0\0\x1f", "is a video"),
+        (b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41", "is a video or sound file"),
+        (b"\x1aE\xdf\xa3\x01\0\0\0\0\0\0\x1f", "is a video or sound file"),
         (encoded(scene(), "JPEG")[:400], "damaged or cut short"),
         (encoded(scene(), "PNG")[:120], "damaged or cut short"),
     ],

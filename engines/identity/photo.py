@@ -79,7 +79,7 @@ def _unknown(path: Path, data: bytes) -> str:
     if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"mif1", b"msf1", b"hevc"):
         return f"{path} is a HEIC photo; install its plug-in with `pip install pillow-heif`, or save it as JPEG"
     if data[4:8] == b"ftyp" or data.startswith(VIDEO_STARTS):
-        return f"{path} is a video; give a photo, such as a picture taken from it ({ACCEPTED})"
+        return f"{path} is a video or sound file; give a photo ({ACCEPTED})"
     return f"{path} is not a picture; give {ACCEPTED}"
 
 
