@@ -19,7 +19,6 @@ from PIL import Image, ImageCms
 from engines.errors import PhotoError
 from engines.identity.photo import BACKDROP, LONG_SIDE_MAX, open_photo
 
-
 ROOT = Path(__file__).resolve().parent.parent
 
 
