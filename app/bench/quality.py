@@ -7,7 +7,6 @@ No number sees a plastic skin or a grey lip: look at the sheets too.
 from __future__ import annotations
 
 import json
-import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,8 +32,6 @@ from rt.frame import FaceState, TrackedFace
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
-log = logging.getLogger(__name__)
-
 Progress = Callable[[int, int, str], None]
 """``progress(done, total, what)``; called on the bench's own thread."""
 
@@ -58,7 +55,7 @@ class QualityOptions:
     frames_per_clip: int | None = 200
     """Only the first so many; None takes all."""
     sample_every: int = 9
-    """Each so-manieth frame goes through dlib and FaceMesh."""
+    """One frame in so many goes through dlib and FaceMesh."""
     smoothing: float = 1.0
     sheets_dir: Path | None = None
     """Where to write one picture a pair; None writes none."""
@@ -95,7 +92,8 @@ def run_quality(
     clips = usable_clips(_folder(clips_dir), bench.detector, bench.mesh, skipped)
     sources = usable_sources(_folder(sources_dir), bench.detector, bench.mesh, skipped)
     if not clips or not sources:
-        raise UsageError(f"{clips_dir} holds {len(clips)} usable clips and {sources_dir} {len(sources)} usable photos; one of each is needed")
+        found = f"{clips_dir} holds {len(clips)} usable clips and {sources_dir} {len(sources)} usable photos"
+        raise UsageError(f"{found}; give folders with at least one of each ({_reasons(skipped)})")
     pairs = even_pairs(len(sources), len(clips))[: bench.options.max_pairs]
     results = []
     for done, (source, clip) in enumerate(pairs):
@@ -119,6 +117,10 @@ def _folder(path: Path) -> Path:
     if not path.is_dir():
         raise UsageError(f"{path} is not a folder; give one that holds the files to be measured")
     return path
+
+
+def _reasons(skipped: dict[str, str]) -> str:
+    return "; ".join(f"{name}: {why}" for name, why in list(skipped.items())[:3]) or "they are empty"
 
 
 @dataclass(slots=True)

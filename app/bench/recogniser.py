@@ -36,7 +36,7 @@ class Recogniser:
     def __init__(self) -> None:
         """Raises ``MissingError`` where dlib or its models are not installed."""
         try:
-            import dlib  # type: ignore[import-untyped]
+            import dlib
 
             folder = _models_folder()
         except ImportError as error:

@@ -34,8 +34,12 @@ DETECT_LOST_EVERY = 2
 NEAR_WIDTHS = 1.0
 """A face that appears within so many face widths of where one went missing is that one."""
 
-RETURN_S = 1.0
-"""The only face in sight is the only one that went missing, wherever it appears, for so long."""
+UNMOVED_WIDTHS = 0.03
+"""After a cut a face is the one from before only if its points lie where they were, to so many widths on average."""
+
+RETURN_S, FAST_WIDTHS = 1.0, 3.0
+"""The only face in sight is the only one that went missing, for so long: within so many widths of it at first, and anywhere
+once the hold is over. A bystander farther off does not get the face of somebody who is hidden for a moment."""
 
 
 class Mesh(Protocol):
@@ -72,7 +76,7 @@ class Tracker:
     def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
         """The faces of ``image`` (uint8 [H, W, 3] BGR): seen, held or lost, the longest known first."""
         if self._cuts.is_cut(image):
-            self._keep([])  # what is found now are other faces
+            self._keep([track for track in self._tracks if self._is_unmoved(track, image)])
         for track in self._tracks:
             self._follow(track, image, captured_ns)
         self._merge_doubles()
@@ -108,6 +112,14 @@ class Tracker:
         else:
             track.miss(captured_ns, self._options.hold_frames)
 
+    def _is_unmoved(self, track: Track, image: np.ndarray) -> bool:
+        """Somebody stepping before the camera looks like a cut, too; the others' faces then stay where they are."""
+        if track.is_missing:
+            return False
+        found = self._mesh.locate(image, roi_from_points(track.raw))
+        moved = float(np.hypot(*(found.points - track.raw)[:, :2].T).mean())
+        return found.score > SCORE_MIN and moved < UNMOVED_WIDTHS * track.width_px
+
     def _is_large(self, face: Landmarks) -> bool:
         return float(np.ptp(face.points[:, 0])) >= self._options.min_face_px
 
@@ -132,12 +144,20 @@ class Tracker:
     def _detect(self, image: np.ndarray, captured_ns: int) -> None:
         """Adopts the faces that no track has, the largest first."""
         strangers = self._strangers(image)
-        alone = len(strangers) == 1 and len(self._tracks) == 1
+        if len(strangers) == 1 and self._is_back(strangers[0], captured_ns):
+            self._tracks[0].accept(strangers[0], captured_ns, self._options.smoothing)
+            return
         for face in strangers:
-            if alone and self._tracks[0].is_missing and captured_ns - self._tracks[0].seen_ns < RETURN_S * 1e9:
-                self._tracks[0].accept(face, captured_ns, self._options.smoothing)
-            else:
-                self._adopt(face, captured_ns)
+            self._adopt(face, captured_ns)
+
+    def _is_back(self, face: Landmarks, captured_ns: int) -> bool:
+        """The only face in sight is the only one that was followed, having moved faster than it could be."""
+        if len(self._tracks) != 1 or not self._tracks[0].is_missing:
+            return False
+        (track,) = self._tracks
+        if captured_ns - track.seen_ns > RETURN_S * 1e9:
+            return False
+        return track.is_lost(self._options.hold_frames) or _distance(track, face) < FAST_WIDTHS
 
     def _strangers(self, image: np.ndarray) -> list[Landmarks]:
         taken = [track.box for track in self._tracks if not track.is_missing]
@@ -163,13 +183,8 @@ class Tracker:
             self._next_id += 1
 
     def _missing_near(self, face: Landmarks) -> Track | None:
-        centre = face.points[:, :2].mean(0)
-
-        def distance(track: Track) -> float:
-            return float(np.hypot(*(track.centre - centre))) / max(1.0, track.width_px)
-
-        near = [track for track in self._tracks if track.is_missing and distance(track) < NEAR_WIDTHS]
-        return min(near, key=distance, default=None)
+        near = [track for track in self._tracks if track.is_missing and _distance(track, face) < NEAR_WIDTHS]
+        return min(near, key=lambda track: _distance(track, face), default=None)
 
     def _make_room(self) -> bool:
         """When the house is full, a newcomer takes the place of the one lost longest; one that is merely held keeps its own."""
@@ -200,3 +215,8 @@ class Tracker:
 
 def _is_among(box: np.ndarray, others: list[np.ndarray]) -> bool:
     return any(overlap(box, other) > OVERLAP_SAME for other in others)
+
+
+def _distance(track: Track, face: Landmarks) -> float:
+    """Between the centres, in widths of the track's face."""
+    return float(np.hypot(*(track.centre - face.points[:, :2].mean(0)))) / max(1.0, track.width_px)
