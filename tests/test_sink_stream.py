@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,6 +25,14 @@ from tests.rtmp_server import RtmpServer, free_port
 
 VIDEO = VideoFormat(640, 360, 30)
 PLAYER = Path(__file__).with_name("stream_player.py")
+
+
+def speaks_srt() -> bool:
+    program = shutil.which("ffmpeg")
+    if program is None:
+        return False
+    listed = subprocess.run([program, "-hide_banner", "-protocols"], check=False, capture_output=True, text=True)
+    return "srt" in listed.stdout.split()
 
 
 @pytest.fixture
@@ -187,6 +196,24 @@ def test_udp_sends_a_transport_stream() -> None:
         datagram = listener.recv(2048)
         publisher.sink.close()
     assert datagram[::188] == b"\x47" * (len(datagram) // 188)
+
+
+@pytest.mark.skipif(not speaks_srt(), reason="needs a system ffmpeg with SRT")
+def test_srt_goes_through_the_system_ffmpeg() -> None:
+    url = f"srt://127.0.0.1:{free_port()}"
+    command = ["ffmpeg", "-loglevel", "error", "-nostdin", "-i", f"{url}?mode=listener", "-frames:v", "5", "-f", "framemd5", "-"]
+    publisher, enough = Publisher(url, timeout_s=1), threading.Event()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as listener:
+        thread = threading.Thread(target=publisher.publish, args=(enough,))
+        thread.start()
+        try:
+            printed, _ = listener.communicate(timeout=30)
+        finally:
+            listener.kill()
+            enough.set()
+            thread.join()
+    assert "#media_type 0: video" in printed
+    assert "#media_type 1: audio" in printed
 
 
 @pytest.mark.parametrize(("size", "bps"), [((1280, 720), 2_500_000), ((1920, 1080), 5_600_000), ((320, 240), 400_000)])

@@ -35,7 +35,10 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None:
-        """Flushes and closes so that nothing written is lost. Called once per open, also after an error; must not raise for an output that broke."""
+        """Flushes and closes so that nothing written is lost. Called once per open, also after an error.
+
+        Must not raise for an output that broke.
+        """
         ...
 
     def statistics(self) -> dict[str, Any]:

@@ -98,7 +98,10 @@ class RtmpWriter:
         self._ask("connect", 1, {"app": app, "type": "nonprivate", "flashVer": "FMLE/3.0 (compatible; ffrt)", "tcUrl": address})
         self._command("releaseStream", None, key, number=2)
         self._command("FCPublish", None, key, number=3)
-        self._stream = int(self._ask("createStream", 4, None)[1])
+        stream = self._ask("createStream", 4, None)[1]
+        if not isinstance(stream, float):
+            raise RtmpRefused("the server gave no stream to publish to")
+        self._stream = int(stream)
         self._command("publish", None, key, "live", number=5)
         self._await_status()
 
@@ -116,14 +119,14 @@ class RtmpWriter:
         while True:
             for answer in self._answers():
                 if answer[0] == "onStatus":
-                    if answer[3].get("level") == "error":
+                    if _facts(answer).get("level") == "error":
                         raise RtmpRefused(f"the server refused to publish{_reason(answer)}")
                     return
 
     def _answers(self) -> Iterator[list[Any]]:
         for kind, body in self._inbox.feed(self._receive(1 << 16)):
             if kind == _COMMAND:
-                yield amf.decode(body)
+                yield _command_in(body)
             else:
                 self._heed(kind, body)
 
@@ -132,7 +135,7 @@ class RtmpWriter:
         self._socket.settimeout(0)
         try:
             for answer in self._answers():
-                if answer[0] == "onStatus" and answer[3].get("level") == "error":
+                if answer[0] == "onStatus" and _facts(answer).get("level") == "error":
                     raise RtmpRefused(f"the server ended the stream{_reason(answer)}")
         except (BlockingIOError, ssl.SSLWantReadError):
             pass  # nothing came: the usual case
@@ -156,9 +159,22 @@ def _connect(url: SplitResult, timeout_s: float) -> socket.socket:
     return ssl.create_default_context().wrap_socket(plain, server_hostname=url.hostname) if secure else plain
 
 
+def _command_in(body: bytes) -> list[Any]:
+    """Name, number, two arguments, and what else there is. Raises ``RtmpRefused`` where the other side speaks no RTMP."""
+    try:
+        values = amf.decode(body)
+    except ValueError as error:
+        raise RtmpRefused(f"the server answers with something else than RTMP ({error})") from None
+    return values + [None] * (4 - len(values))
+
+
+def _facts(answer: list[Any]) -> dict[str, Any]:
+    return answer[3] if isinstance(answer[3], dict) else {}
+
+
 def _reason(answer: list[Any]) -> str:
-    facts = answer[3] if len(answer) > 3 and isinstance(answer[3], dict) else {}
-    return f" ({facts['code']})" if "code" in facts else ""
+    code = _facts(answer).get("code")
+    return f" ({code})" if code else ""
 
 
 def chunks(channel: int, kind: int, stream: int, time_ms: int, body: bytes) -> bytes:

@@ -61,7 +61,10 @@ class UdpWriter:
 
 
 class FfmpegWriter:
-    """MPEG-TS into the system's ``ffmpeg`` for what neither we nor the FFmpeg inside PyAV speak: SRT. Its own limits end a stall."""
+    """MPEG-TS into the system's ``ffmpeg`` for what neither we nor the FFmpeg inside PyAV speak: SRT. Its own limits end a stall.
+
+    The address, with any passphrase, is on that program's command line, where other users of the machine can read it.
+    """
 
     def __init__(self, url: SplitResult, timeout_s: float) -> None:
         program = shutil.which("ffmpeg")
