@@ -1,4 +1,4 @@
-"""The contract of every sink. A sink is one file that registers itself with ``register_sink``."""
+"""The contract of every sink. A sink is one file; ``app/build.py`` knows which name stands for which."""
 
 from __future__ import annotations
 
