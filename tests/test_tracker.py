@@ -112,9 +112,9 @@ def test_a_face_that_comes_back_to_its_place_keeps_its_id(models: tuple[CountedD
 def test_a_face_that_moves_faster_than_it_can_be_followed_keeps_its_id(models: tuple[CountedDetector, FaceMesh]) -> None:
     show = Show(models)
     (before,) = show(scene((HOPPER, 300)), 3)
-    (after,) = show(scene((HOPPER, 460)))
+    (after,) = show(scene((HOPPER, 420)))
     assert (after.id, after.state) == (before.id, FaceState.SEEN)
-    assert abs(middle(after) - middle(before) - 160) < 5
+    assert abs(middle(after) - middle(before) - 120) < 5
 
 
 def test_a_prediction_goes_on_a_little_and_stops(models: tuple[CountedDetector, FaceMesh]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-SIDE = 16
+SIDE, SAMPLES = 16, 64
+"""Side of the thumbnail, and of the grid of single pixels that it is averaged from: a look at every pixel costs 20 times as much."""
 
 CUT_LEVELS = 18.0
 """Two frames whose thumbnails differ by so many grey levels on average, brightness aside, are not of one scene.
@@ -22,7 +23,8 @@ class CutDetector:
 
     def is_cut(self, image: np.ndarray) -> bool:
         """``image``: uint8 [H, W, 3] BGR, only read. The first picture is no cut."""
-        thumbnail = cv2.resize(image[::8, ::8], (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+        samples = cv2.resize(image, (SAMPLES, SAMPLES), interpolation=cv2.INTER_NEAREST)
+        thumbnail = cv2.resize(samples, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
         thumbnail -= thumbnail.mean((0, 1))  # a lamp switched on, or the camera's exposure, is no cut
         before, self._before = self._before, thumbnail
         return before is not None and float(np.abs(thumbnail - before).mean()) > CUT_LEVELS
