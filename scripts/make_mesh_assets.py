@@ -38,10 +38,33 @@ def distances(shape: np.ndarray, triangles: np.ndarray, start: list[int]) -> np.
 
 
 def orient(triangles: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """All corners in the same sense as seen from the front."""
-    a, b, c = (shape[triangles[:, k]] for k in range(3))
-    turned = np.cross(b - a, c - a)[:, 2] > 0
-    return np.where(turned[:, None], triangles[:, [0, 2, 1]], triangles).astype(np.int32)
+    """All corners in one sense: neighbours walk their common edge in opposite directions, and most face the viewer.
+
+    Not each by itself: at ears and mouth corners the mean face folds over, and what is turned away there must stay so.
+    """
+    turned = [tuple(int(v) for v in t) for t in triangles]
+    beside: dict[frozenset[int], list[int]] = {}
+    for t, corners in enumerate(turned):
+        for edge in walked(corners):
+            beside.setdefault(frozenset(edge), []).append(t)
+    done, waiting = {0}, [0]
+    while waiting:
+        t = waiting.pop()
+        for edge in walked(turned[t]):
+            for other in set(beside[frozenset(edge)]) - done:
+                if edge in walked(turned[other]):
+                    turned[other] = turned[other][::-1]
+                done.add(other)
+                waiting.append(other)
+    out = np.array(turned, np.int32)
+    a, b, c = (shape[out[:, k]] for k in range(3))
+    return out if (np.cross(b - a, c - a)[:, 2] > 0).mean() < 0.5 else np.ascontiguousarray(out[:, ::-1])
+
+
+def walked(corners: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The three edges of a triangle, in its sense."""
+    a, b, c = corners
+    return [(a, b), (b, c), (c, a)]
 
 
 def main(wheel: str, measured: str, out: str = "assets/mesh/topology.npz") -> None:

@@ -32,7 +32,7 @@ class Topology:
     mirror: np.ndarray
     """int32 [468]: the vertex on the other side."""
     triangles: np.ndarray
-    """int32 [T, 3] of FaceMesh alone, corners in one sense as seen from the front."""
+    """int32 [T, 3] of FaceMesh alone, corners in one sense: that of those which face the viewer."""
     drawn: np.ndarray
     """int32 [T', 3]: the same and the rings inside eyes and mouth; indices up to ``len(uv)``."""
     ring: np.ndarray
@@ -76,7 +76,7 @@ def topology() -> Topology:
         shape=shape,
         mirror=data["mirror"],
         triangles=triangles,
-        drawn=np.concatenate([triangles, _ring_triangles(uv)]).astype(np.int32),
+        drawn=np.concatenate([triangles, _ring_triangles(triangles)]).astype(np.int32),
         ring=np.array([v for ring in _rings() for v in ring], np.int32),
         uv=_extend(np.c_[uv, np.zeros(VERTICES, np.float32)])[:, :2].copy(),
         texels_per_iod=side,
@@ -121,21 +121,18 @@ def _inside_mouth(lips: np.ndarray) -> np.ndarray:
     return lips + (0.5 * (lips + other) - lips) * MOUTH_INWARD
 
 
-def _ring_triangles(uv: np.ndarray) -> np.ndarray:
-    """Two triangles for each side of a ring, turned the way the mesh's own are."""
+def _ring_triangles(triangles: np.ndarray) -> np.ndarray:
+    """Two triangles for each side of a ring, turned the way the mesh's own are: they walk its border against it."""
+    walked = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     corners, first = [], VERTICES
     for ring in _rings():
         count = len(ring)
         for k in range(count):
             following = (k + 1) % count
-            corners += [(ring[k], ring[following], first + following), (ring[k], first + following, first + k)]
+            pair = (ring[k], ring[following], first + following), (ring[k], first + following, first + k)
+            corners += [t[::-1] for t in pair] if (ring[k], ring[following]) in walked else pair
         first += count
-    triangles = np.array(corners, np.int32)
-    flat = _extend(np.c_[uv, np.zeros(VERTICES, np.float32)])[:, :2]
-    a, b, c = (flat[triangles[:, k]] for k in range(3))
-    ab, ac = b - a, c - a
-    turned = ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0] > 0
-    return np.where(turned[:, None], triangles[:, [0, 2, 1]], triangles)
+    return np.array(corners, np.int32)
 
 
 def _flat_map(shape: np.ndarray) -> tuple[np.ndarray, float]:
