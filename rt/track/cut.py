@@ -6,12 +6,12 @@ import cv2
 import numpy as np
 
 SIDE, SAMPLES = 16, 64
-"""Side of the thumbnail, and of the grid of single pixels that it is averaged from: a look at every pixel costs 20 times as much."""
+"""Side of the thumbnail, and of the grid of single pixels that it is averaged from: enough to know a scene by, and 0.03 ms."""
 
 CUT_LEVELS = 18.0
 """Two frames whose thumbnails differ by so many grey levels on average, brightness aside, are not of one scene.
 
-Measured on 20 clips: movement and noise reach 9, hard cuts between people filmed alike give 25, between scenes 59 and 76.
+Measured on 20 clips: movement and noise reach 9, a hard cut between two people filmed alike gives 25, others 58 and 75.
 """
 
 
