@@ -41,7 +41,7 @@ bench-quality: setup
 	$(BIN)/ffrt bench quality --clips $(CLIPS) --sources $(SOURCES) --report bench/quality.json --sheets bench/sheets
 
 test-vcam: setup-test
-	sh tests/qemu_v4l2/run.sh .venv/qemu .venv
+	bash tests/qemu_v4l2/run.sh .venv/qemu .venv tests/qemu_v4l2/guest.py
 
 clean:
 	rm -rf .venv demo bench build *.egg-info

@@ -103,7 +103,9 @@ def live(
     """
     console.set_up_logging(verbose)
     if not headless:
-        raise UsageError("the window is not part of this version; add --headless, as in `ffrt --headless --source photo.jpg --input 0 --virtual-camera`")
+        raise UsageError(
+            "the window is not part of this version; add --headless, as in `ffrt --headless --source photo.jpg --input 0 --virtual-camera`"
+        )
     settings = Settings(
         source=SourceSettings(photos=source, face=source_face),
         input=_input(input, size, fps, fourcc, loop, timecode),
@@ -132,7 +134,13 @@ def live(
 
 
 @app.command
-def demo(*, out: Path = Path("demo"), seconds: float = 10.0, source: Annotated[tuple[Path, ...], Many] = (), json: Annotated[bool, Switch] = False) -> int:
+def demo(
+    *,
+    out: Path = Path("demo"),
+    seconds: float = 10.0,
+    source: Annotated[tuple[Path, ...], Many] = (),
+    json: Annotated[bool, Switch] = False,
+) -> int:
     """The main job without a camera: an animated portrait wears a photo's face; leaves a recording, a contact sheet and a report.
 
     Parameters
@@ -253,10 +261,14 @@ def bench_quality(
     max_pairs: look at no more pairs than this.
     json: print the report as JSON instead of a table.
     """
-    from app.bench.command import run_quality_command
+    from app.bench.quality import QualityOptions, run_quality
+    from app.session import limit_threads
 
     console.set_up_logging(False)
-    result = run_quality_command(clips, sources, report, sheets, swapper, max_pairs)
+    limit_threads()
+    options = QualityOptions(swapper=swapper, max_pairs=max_pairs, sheets_dir=sheets)
+    with console.progress("bench quality") as progress:
+        result = run_quality(clips, sources, report, progress, options).to_dict()
     console.print_json(result) if json else console.print_quality(result)
     return 0
 

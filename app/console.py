@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.logging import RichHandler
+from rich.progress import Progress, TextColumn
 from rich.table import Table
 
 from app.doctor import Finding
@@ -80,6 +82,29 @@ def _sink_text(sink: dict[str, Any]) -> str:
     if pixel_age:
         text += f"; by its pixels {_percentiles(pixel_age)}"
     return text + (f"; {_plain(sink['error'])}" if sink.get("error") else "")
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on stderr; what is yielded is called with (done, total, what)."""
+    with Progress(*Progress.get_default_columns(), TextColumn("{task.fields[what]}"), console=err, transient=True) as bar:
+        task = bar.add_task(title, total=None, what="")
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, what=_plain(what))
+
+
+def print_quality(result: dict[str, Any]) -> None:
+    """The numbers over all pairs, then a line a pair."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for part in ("identity", "landmarks", "jitter_px"):
+        for name, value in result[part].items():
+            if not isinstance(value, dict):
+                table.add_row(f"{part}.{name}", "-" if value is None else f"{value:.4g}")
+    for name in ("flicker", "flicker_original", "seam"):
+        table.add_row(name, "-" if result[name] is None else f"{result[name]:.4g}")
+    table.add_row("pairs", f"{len(result['pairs'])}; {len(result['skipped'])} files were not used")
+    out.print(table)
 
 
 def print_findings(findings: Iterable[Finding]) -> None:

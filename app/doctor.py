@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import av
 import av.error
+from av.video.codeccontext import VideoCodecContext
 
+from engines.device.cuda_probe import find_gpus
 from engines.errors import ModelError
 from engines.store import embedded_models, verify
 from rt.capture.camera import list_cameras
@@ -83,7 +84,14 @@ def _models() -> list[Finding]:
 def _cameras() -> list[Finding]:
     cameras = list_cameras()
     if not cameras:
-        return [Finding("cameras", State.MISSING, "none", "plug one in; on Linux your user must be in the group `video`; `--input synthetic:` needs none")]
+        return [
+            Finding(
+                "cameras",
+                State.MISSING,
+                "none",
+                "plug one in; on Linux your user must be in the group `video`; `--input synthetic:` needs none",
+            )
+        ]
     return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras))]
 
 
@@ -92,14 +100,25 @@ def _virtual_camera() -> list[Finding]:
     if importlib.util.find_spec("pyvirtualcam") is None:
         return [Finding(name, State.MISSING, "pyvirtualcam is not installed", "run `pip install 'ffrt[vcam]'` (GPLv2)")]
     if platform.system() != "Linux":
-        return [Finding(name, State.OK, f"pyvirtualcam {importlib.metadata.version('pyvirtualcam')}; the driver is tried when it is used", DRIVERS[platform.system()])]
+        return [
+            Finding(
+                name,
+                State.OK,
+                f"pyvirtualcam {importlib.metadata.version('pyvirtualcam')}; the driver is tried when it is used",
+                DRIVERS[platform.system()],
+            )
+        ]
     devices = sorted(Path("/sys/devices/virtual/video4linux").glob("video*"))
     if not devices:
         return [Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"])]
     exclusive = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
     text = ", ".join(f"/dev/{device.name}" for device in devices)
     if exclusive.exists() and not exclusive.read_text().startswith("Y"):
-        return [Finding(name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", "reload v4l2loopback with exclusive_caps=1")]
+        return [
+            Finding(
+                name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", "reload v4l2loopback with exclusive_caps=1"
+            )
+        ]
     return [Finding(name, State.OK, text)]
 
 
@@ -111,7 +130,7 @@ def _encoder(name: str, mend: str) -> Finding:
     """The only honest test is to open it once, at a size that is used."""
     required = name == "libx264"
     try:
-        context = av.CodecContext.create(name, "w")
+        context = cast(VideoCodecContext, VideoCodecContext.create(name, "w"))
         context.width, context.height, context.pix_fmt = 1280, 720, "yuv420p"
         context.framerate, context.time_base = Fraction(30), Fraction(1, 30)
         context.open()
@@ -121,16 +140,9 @@ def _encoder(name: str, mend: str) -> Finding:
 
 
 def _gpu() -> list[Finding]:
-    """Every way in which CUDA says no counts as no, because …"""
-    try:
-        from cuda.bindings import runtime
-
-        error, count = runtime.cudaGetDeviceCount()
-        reason = "" if int(error) == 0 and count else f"{error.name}"
-    except (ImportError, OSError, RuntimeError) as failure:
-        count, reason = 0, str(failure).splitlines()[0]
-    if reason or not count:
-        return [Finding("GPU", State.WARNING, f"none is used ({reason or 'no device'})", "nothing needs to be done: this version runs on the processor")]
+    count, reason = find_gpus()
+    if not count:
+        return [Finding("GPU", State.WARNING, f"none is used ({reason})", "nothing needs to be done: this version runs on the processor")]
     return [Finding("GPU", State.WARNING, f"{count} found", "this version runs on the processor and leaves it alone")]
 
 
@@ -138,8 +150,12 @@ def _extras() -> list[Finding]:
     heic = importlib.util.find_spec("pillow_heif") is not None
     ffmpeg = shutil.which("ffmpeg") is not None
     return [
-        Finding("HEIC photos", State.OK, "can be opened") if heic else Finding("HEIC photos", State.WARNING, "cannot be opened", "run `pip install 'ffrt[heic]'`"),
-        Finding("SRT", State.OK, "through the ffmpeg program") if ffmpeg else Finding("SRT", State.WARNING, "the ffmpeg program is missing", "install ffmpeg to stream by SRT; RTMP needs nothing"),
+        Finding("HEIC photos", State.OK, "can be opened")
+        if heic
+        else Finding("HEIC photos", State.WARNING, "cannot be opened", "run `pip install 'ffrt[heic]'`"),
+        Finding("SRT", State.OK, "through the ffmpeg program")
+        if ffmpeg
+        else Finding("SRT", State.WARNING, "the ffmpeg program is missing", "install ffmpeg to stream by SRT; RTMP needs nothing"),
     ]
 
 

@@ -20,7 +20,9 @@ PACKAGES = ("ffrt", "numpy", "opencv-contrib-python", "av", "onnxruntime", "numb
 """Whose versions a report names."""
 
 
-def build_report(settings: Settings, line: Line, snapshot: Snapshot, usage: UsageSampler, seconds: float, source: dict[str, Any]) -> dict[str, Any]:
+def build_report(
+    settings: Settings, line: Line, snapshot: Snapshot, usage: UsageSampler, seconds: float, source: dict[str, Any]
+) -> dict[str, Any]:
     """``seconds``: how long the line ran. ``source``: what ``Source.describe`` says."""
     return {
         "seconds": round(seconds, 3),
@@ -86,4 +88,6 @@ def write_json(path: Path, value: Any) -> None:
             file.write("\n")
         os.replace(file.name, path)
     except OSError as error:
-        raise AppError(f"the report cannot be written to {path}: {error.strerror}; give --report a file in a folder that can be written") from error
+        raise AppError(
+            f"the report cannot be written to {path}: {error.strerror}; give --report a file in a folder that can be written"
+        ) from error

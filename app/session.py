@@ -54,9 +54,7 @@ class LiveSession:
         look = build.look(settings, detector, mesh)
         tracker = build.tracker(settings, detector, mesh)
         lane = Lane(HostDevice(), tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
-        self.line = Line(
-            self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode
-        )
+        self.line = Line(self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode)
         self._started_ns = 0
         self._ended_ns: int | None = None
 

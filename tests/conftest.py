@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from app.session import limit_threads
+from engines.device.cuda_probe import find_gpus
 from engines.identity.photo import open_photo
 
 ROOT = Path(__file__).parent.parent
@@ -48,18 +49,8 @@ def astronaut() -> np.ndarray:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`gpu` tests skip without a GPU, unless the machine is said to have one."""
-    if _has_gpu() or os.environ.get("FFRT_REQUIRE_GPU") == "1":
+    if find_gpus()[0] or os.environ.get("FFRT_REQUIRE_GPU") == "1":
         return
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
-
-
-def _has_gpu() -> bool:
-    try:
-        from cuda.bindings import runtime
-
-        error, count = runtime.cudaGetDeviceCount()
-    except (ImportError, OSError, RuntimeError):
-        return False
-    return int(error) == 0 and count > 0

@@ -140,7 +140,9 @@ def _write_grey(path: Path) -> None:
 
 def test_an_unreachable_server_is_said_and_the_recording_goes_on(tmp_path: Path) -> None:
     recording = tmp_path / "out.mp4"
-    done = ffrt("--headless", "--input", "synthetic:size=320x180,frames=60", "--rtmp", "rtmp://127.0.0.1:1/live/secret", "--record", recording)
+    done = ffrt(
+        "--headless", "--input", "synthetic:size=320x180,frames=60", "--rtmp", "rtmp://127.0.0.1:1/live/secret", "--record", recording
+    )
     assert done.returncode == 1
     assert frames_of(recording) > 30
     assert "127.0.0.1" in done.stderr

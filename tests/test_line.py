@@ -33,7 +33,14 @@ CAMERA = "synthetic:size=320x180,fps=60,frames={}"
 class GatedSink:
     """Takes a frame only while its gate is open; fails as often as it is told, at open or at write."""
 
-    def __init__(self, name: str = "gated", *, lossless: bool = False, open_failures: tuple[SinkError, ...] = (), write_failures: tuple[SinkError, ...] = ()) -> None:
+    def __init__(
+        self,
+        name: str = "gated",
+        *,
+        lossless: bool = False,
+        open_failures: tuple[SinkError, ...] = (),
+        write_failures: tuple[SinkError, ...] = (),
+    ) -> None:
         self.name = name
         self.lossless = lossless
         self.gate = threading.Event()
