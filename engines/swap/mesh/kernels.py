@@ -59,8 +59,8 @@ def draw(
     """Draws the textured mesh, far triangles first, into ``pixels`` uint8 [h, w, 3] and ``alpha`` uint8 [h, w] (to be zero before).
 
     ``place`` float32 [V, 2+] pixels of the patch, ``uv`` float32 [V, 2] texels, ``cover`` float32 [V] in [0, 1], ``gain`` float32
-    [V, 3] BGR factors and ``bias`` float32 [V, 3] added after them, ``texture`` uint8 [T, T, 4] BGRA. Spans are half open, so that triangles that share an edge never share a
-    pixel; triangles that face away are left out.
+    [V, 3] BGR factors and ``bias`` float32 [V, 3] added after them, ``texture`` uint8 [T, T, 4] BGRA. Spans are half open, so that
+    triangles that share an edge never share a pixel; triangles that face away are left out.
     """
     height, width = alpha.shape
     side_y, side_x = texture.shape[:2]

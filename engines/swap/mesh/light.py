@@ -33,6 +33,9 @@ SETTLE_S = 0.077
 CUT_LOG = 0.25
 """A change of the face's log luma between two frames that is a cut and not a cloud."""
 
+CUT_JUMP = 0.6
+"""A move of the face's middle between two frames, or a change of its size, in face widths, that is a cut and no movement."""
+
 
 @dataclass(frozen=True)
 class Nearness:
@@ -57,6 +60,7 @@ class Light:
         self._skin = topology().skin
         self._gain: np.ndarray | None = None
         self._level = 0.0
+        self._place = np.zeros(3)
         self._at_ns = 0
 
     def gains(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, captured_ns: int) -> np.ndarray:
@@ -66,7 +70,11 @@ class Light:
             return self._gain if self._gain is not None else np.zeros((468, 3), np.float32)
         gain = self._limit(self._difference(target, identity), target, identity)
         level = float(weighted_mean(target @ LUMA, self._skin))
-        self._settle(gain, level, captured_ns)
+        place = np.append(points[:, :2].mean(0), np.ptp(points[:, 0]))
+        if self._is_cut(level, place, captured_ns):
+            self._gain = gain
+        self._settle(gain, captured_ns)
+        self._level, self._place = level, place
         assert self._gain is not None
         return self._gain
 
@@ -95,10 +103,14 @@ class Light:
         luma = mean_luma + LUMA_SPAN * np.tanh((luma - mean_luma) / LUMA_SPAN)
         return (luma[:, None] + chroma).astype(np.float32)
 
-    def _settle(self, gain: np.ndarray, level: float, captured_ns: int) -> None:
+    def _is_cut(self, level: float, place: np.ndarray, captured_ns: int) -> bool:
+        """Another scene, a long gap, or no past at all: the light starts anew. ``place``: x, y and width of the face."""
+        jump = float(np.abs(place - self._place).max()) / max(1.0, float(place[2]))
         elapsed_s = (captured_ns - self._at_ns) / 1e9
-        if self._gain is None or abs(level - self._level) > CUT_LOG or not 0 < elapsed_s < 1:
-            self._gain = gain
-        else:
-            self._gain = self._gain + (gain - self._gain) * np.float32(1 - math.exp(-elapsed_s / SETTLE_S))
-        self._level, self._at_ns = level, captured_ns
+        return self._gain is None or abs(level - self._level) > CUT_LOG or jump > CUT_JUMP or not 0 < elapsed_s < 1
+
+    def _settle(self, gain: np.ndarray, captured_ns: int) -> None:
+        assert self._gain is not None
+        share = 1 - math.exp(-max(0, captured_ns - self._at_ns) / 1e9 / SETTLE_S)
+        self._gain = self._gain + (gain - self._gain) * np.float32(share)
+        self._at_ns = captured_ns

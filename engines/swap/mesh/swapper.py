@@ -8,11 +8,12 @@ import numpy as np
 
 from engines.face import Landmarks
 from engines.mesh import regions
-from engines.mesh.topology import Topology, brow_line, smoothstep, topology
+from engines.mesh.topology import VERTICES, Topology, brow_line, smoothstep, topology
 from engines.swap import swappers
 from engines.swap.contract import Patch, SourceFace
 from engines.swap.mesh import kernels
 from engines.swap.mesh.colour import LOG_OFFSET
+from engines.swap.mesh.facing import Facing
 from engines.swap.mesh.identity import MeshIdentity, prepare
 from engines.swap.mesh.light import Light, Nearness
 
@@ -31,6 +32,7 @@ class MeshSwapper:
     def __init__(self) -> None:
         self._mesh = topology()
         self._cover = _cover(self._mesh)
+        self._facing = Facing(self._mesh)
         self._near = Nearness.of_mesh()
         self._lights: dict[int, Light] = {}
         self._pixels = np.empty(0, np.uint8)
@@ -51,7 +53,7 @@ class MeshSwapper:
             self._lights[face_id] = Light(self._near)
         light = self._lights[face_id].gains(image, points, identity, captured_ns)
         patch = self._clear_patch(left, top, right, bottom)
-        self._draw(patch, place, light, identity)
+        self._draw(patch, place, light, self._facing.share(points), identity)
         return patch
 
     def warm_up(self) -> None:
@@ -74,16 +76,18 @@ class MeshSwapper:
         alpha[:] = 0
         return Patch(self._pixels[: count * 3].reshape(height, width, 3), alpha, left, top)
 
-    def _draw(self, patch: Patch, place: np.ndarray, light: np.ndarray, identity: MeshIdentity) -> None:
+    def _draw(self, patch: Patch, place: np.ndarray, light: np.ndarray, turned: np.ndarray, identity: MeshIdentity) -> None:
         texture = identity.texture_for(float(np.ptp(place[:, 0])))
         far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
         place[:, :2] -= np.array([patch.left, patch.top], np.float32)
         kept = Light.contrast(light, identity)
         gain = np.exp(light) * kept
         bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(light) * (1 - kept)  # what detail is pulled towards
+        cover = self._cover.copy()
+        cover[:VERTICES] *= turned
         uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
         kernels.draw(
-            patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, self._cover, self._ringed(gain), self._ringed(bias), texture
+            patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, cover, self._ringed(gain), self._ringed(bias), texture
         )
 
     def _ringed(self, values: np.ndarray) -> np.ndarray:

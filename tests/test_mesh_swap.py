@@ -1,0 +1,272 @@
+"""The mesh swapper on portraits that ship with the program: what it draws, what it leaves alone, how its light settles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engines.detect import detectors
+from engines.errors import PhotoError
+from engines.face import Landmarks
+from engines.identity.photo import open_photo
+from engines.landmarks.facemesh import FaceMesh
+from engines.landmarks.find import find_faces
+from engines.mesh import regions
+from engines.mesh.topology import topology
+from engines.swap import swappers
+from engines.swap.contract import SourceFace
+from engines.swap.mesh.facing import Facing
+from engines.swap.mesh.identity import MeshIdentity
+from engines.swap.mesh.swapper import MeshSwapper
+from rt.compose.host import blend
+
+FRAME_NS = 33_333_333
+
+
+def source(path: object) -> SourceFace:
+    image = open_photo(path)
+    (face,) = find_faces(image, detectors["blazeface-full"](), FaceMesh())
+    return SourceFace(image, face, str(path))
+
+
+@pytest.fixture(scope="module")
+def portraits() -> tuple[SourceFace, SourceFace]:
+    from conftest import ASTRONAUT, HOPPER
+
+    return source(ASTRONAUT), source(HOPPER)
+
+
+@pytest.fixture(scope="module")
+def woman(portraits: Sequence[SourceFace]) -> SourceFace:
+    return portraits[0]
+
+
+@pytest.fixture(scope="module")
+def worn(portraits: Sequence[SourceFace]) -> MeshIdentity:
+    return MeshSwapper().prepare([portraits[1]])
+
+
+def dress(swapper: MeshSwapper, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, at_ns: int = 0) -> np.ndarray:
+    out = image.copy()
+    patch = swapper.swap(image, points, identity, 1, at_ns)
+    assert patch is not None
+    blend(out, patch)
+    return out
+
+
+def filled(rings: Sequence[Sequence[int]], points: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    mask = np.zeros(shape[:2], np.uint8)
+    for ring in rings:
+        cv2.fillPoly(mask, [np.round(points[list(ring), :2]).astype(np.int32)], 1)
+    return mask.astype(bool)
+
+
+def skin_of(points: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The middle of the face without eyes and mouth."""
+    centre = points[regions.OVAL].mean(0)
+    inner = centre + (points - centre) * 0.7
+    inside = filled([regions.OVAL], inner, shape)
+    return inside & ~filled([regions.LEFT_EYE, regions.RIGHT_EYE, regions.INNER_MOUTH], points, shape)
+
+
+def test_it_is_registered() -> None:
+    assert isinstance(swappers["mesh"](), MeshSwapper)
+
+
+def test_a_face_worn_by_its_owner_is_nearly_the_same_picture(woman: SourceFace) -> None:
+    """Taken out and put back: what is lost is resampling (this face is 94 pixels wide), noise that was cleaned, and shading finer
+    than the light's 0.28 inter-ocular distances. 8.3 grey levels of 255 on average, which is less than a blur of 3 pixels
+    does (11.5), and 2.4 of the mean."""
+    swapper = MeshSwapper()
+    out = dress(swapper, woman.image, woman.landmarks.points, swapper.prepare([woman]))
+    skin = skin_of(woman.landmarks.points, out.shape)
+    difference = out[skin].astype(int) - woman.image[skin]
+    blurred = cv2.GaussianBlur(woman.image, (0, 0), 3)[skin].astype(int) - woman.image[skin]
+    assert np.abs(difference).mean() < min(9, np.abs(blurred).mean())
+    assert np.abs(difference.mean(0)).max() < 3.5
+
+
+def test_another_face_is_another_picture_in_the_same_light(woman: SourceFace, worn: MeshIdentity) -> None:
+    out = dress(MeshSwapper(), woman.image, woman.landmarks.points, worn)
+    skin = skin_of(woman.landmarks.points, out.shape)
+    before, after = woman.image[skin].astype(float), out[skin].astype(float)
+    assert np.abs(after - before).mean() > 4
+    np.testing.assert_allclose(after.mean(0), before.mean(0), rtol=0.12)
+
+
+def test_eyes_and_open_mouth_stay_the_targets_own(woman: SourceFace, worn: MeshIdentity) -> None:
+    """Bit for bit, within the inner rings; enlarged, so that there are pixels enough."""
+    image = cv2.resize(woman.image, None, fx=3, fy=3, interpolation=cv2.INTER_CUBIC)
+    points = woman.landmarks.points * np.float32(3)
+    out = dress(MeshSwapper(), image, points, worn)
+    rings, first, extended = [], 468, topology().extend(points)
+    for outer in (regions.RIGHT_EYE, regions.LEFT_EYE, regions.INNER_MOUTH):
+        rings.append(range(first, first + len(outer)))
+        first += len(outer)
+    inner = cv2.erode(filled(rings, extended, image.shape).astype(np.uint8), np.ones((3, 3))).astype(bool)
+    for outer in (regions.RIGHT_EYE, regions.LEFT_EYE, regions.INNER_MOUTH):
+        assert (inner & filled([outer], points, image.shape)).sum() > 20
+    np.testing.assert_array_equal(out[inner], image[inner])
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    x=st.floats(-200, 500), y=st.floats(-200, 400), eyes_px=st.floats(0.5, 260), roll=st.floats(-3.2, 3.2),
+    yaw=st.floats(-1.5, 1.5), pitch=st.floats(-1.2, 1.2),
+)  # fmt: skip
+def test_any_pose_anywhere_stays_within_the_frame_and_the_oval(
+    worn: MeshIdentity, x: float, y: float, eyes_px: float, roll: float, yaw: float, pitch: float
+) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (240, 320, 3), np.uint8)
+    before = image.copy()
+    points = (topology().shape @ turn(roll, yaw, pitch) * eyes_px + [x, y, 0]).astype(np.float32)
+    patch = MeshSwapper().swap(image, points, worn, 1, 0)
+    np.testing.assert_array_equal(image, before)
+    if patch is None:
+        return
+    height, width = patch.alpha.shape
+    assert patch.pixels.shape == (height, width, 3)
+    assert 0 <= patch.left <= patch.left + width <= 320
+    assert 0 <= patch.top <= patch.top + height <= 240
+    rows, columns = np.nonzero(patch.alpha)
+    low, high = points[:, :2].min(0), points[:, :2].max(0)
+    assert (columns + patch.left >= low[0] - 1).all()
+    assert (columns + patch.left <= high[0] + 1).all()
+    assert (rows + patch.top >= low[1] - 1).all()
+    assert (rows + patch.top <= high[1] + 1).all()
+
+
+def turn(roll: float, yaw: float, pitch: float) -> np.ndarray:
+    """Rows times this are turned about z, then y, then x."""
+    axes = np.eye(3)
+    vectors = (np.array(axis) * angle for axis, angle in zip(axes[::-1], (roll, yaw, pitch), strict=True))
+    out = axes
+    for vector in vectors:
+        out = out @ cv2.Rodrigues(vector)[0].T
+    return out
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_points_that_are_no_numbers_draw_nothing(woman: SourceFace, worn: MeshIdentity, bad: float) -> None:
+    points = woman.landmarks.points.copy()
+    points[7, 1] = bad
+    assert MeshSwapper().swap(woman.image, points, worn, 1, 0) is None
+
+
+def test_a_face_outside_or_of_a_few_pixels_draws_nothing(woman: SourceFace, worn: MeshIdentity) -> None:
+    shape = topology().shape
+    for points in (shape * 50 + [-300, 100, 0], shape * 50 + [100, 2000, 0], shape * 3 + [100, 100, 0]):
+        assert MeshSwapper().swap(woman.image, points.astype(np.float32), worn, 1, 0) is None
+
+
+def lit(share: float) -> np.ndarray:
+    return np.full((200, 200, 3), round(200 * share), np.uint8)
+
+
+POINTS = (topology().shape * 50 + [100, 100, 0]).astype(np.float32)
+
+
+def level(swapper: MeshSwapper, image: np.ndarray, identity: MeshIdentity, at_ns: int, face_id: int = 1) -> float:
+    """Mean brightness of what is drawn."""
+    patch = swapper.swap(image, POINTS, identity, face_id, at_ns)
+    assert patch is not None
+    return float(patch.pixels[patch.alpha > 200].mean())
+
+
+@pytest.mark.parametrize("fps", [15, 60])
+def test_light_settles_at_the_same_pace_at_every_frame_rate(worn: MeshIdentity, fps: int) -> None:
+    """A step of light within what is no cut; after a fifth of a second exp(-0.2 / 0.077) = 7 % of it is left."""
+    swapper = MeshSwapper()
+    start = level(swapper, lit(0.8), worn, 0)
+    end = level(MeshSwapper(), lit(0.7), worn, 0)
+    now = start
+    for k in range(1, fps // 5 + 1):
+        now = level(swapper, lit(0.7), worn, k * round(1e9 / fps))
+    assert (now - end) / (start - end) == pytest.approx(0.074, abs=0.04)
+
+
+def test_a_cut_and_a_gap_do_not_settle_but_start_anew(worn: MeshIdentity) -> None:
+    fresh_dark, fresh_near = level(MeshSwapper(), lit(0.3), worn, 0), level(MeshSwapper(), lit(0.72), worn, 0)
+    cut, gap = MeshSwapper(), MeshSwapper()
+    level(cut, lit(0.8), worn, 0)
+    assert level(cut, lit(0.3), worn, FRAME_NS) == pytest.approx(fresh_dark)
+    level(gap, lit(0.8), worn, 0)
+    assert level(gap, lit(0.72), worn, 2_000_000_000) == pytest.approx(fresh_near)
+
+
+def test_a_jump_of_the_face_is_a_cut_though_the_light_is_alike(worn: MeshIdentity) -> None:
+    swapper, fresh = MeshSwapper(), level(MeshSwapper(), lit(0.72), worn, 0)
+    away = np.full((200, 600, 3), 160, np.uint8)
+    swapper.swap(away, POINTS + np.float32([400, 0, 0]), worn, 1, 0)
+    assert level(swapper, lit(0.72), worn, FRAME_NS) == pytest.approx(fresh)
+
+
+def test_forgotten_faces_and_other_faces_have_no_past(worn: MeshIdentity) -> None:
+    swapper, fresh = MeshSwapper(), level(MeshSwapper(), lit(0.72), worn, 0)
+    level(swapper, lit(0.8), worn, 0)
+    assert level(swapper, lit(0.72), worn, FRAME_NS, face_id=2) == pytest.approx(fresh)
+    swapper.forget(1)
+    assert level(swapper, lit(0.72), worn, 2 * FRAME_NS) == pytest.approx(fresh)
+
+
+def test_no_photo_is_said_so() -> None:
+    with pytest.raises(PhotoError, match="at least one photo"):
+        MeshSwapper().prepare([])
+
+
+def test_the_same_photo_twice_is_that_photo(woman: SourceFace) -> None:
+    once, twice = MeshSwapper().prepare([woman]), MeshSwapper().prepare([woman, woman])
+    difference = np.abs(once.textures[0].astype(int) - twice.textures[0])
+    assert difference.max() <= 1  # rounding
+
+
+def test_a_second_photo_shows_what_the_first_hides(woman: SourceFace) -> None:
+    """The first photo ends at the nose; together with the whole one, more of the face is known."""
+    points = woman.landmarks.points
+    middle = int(points[1, 0])
+    cut = SourceFace(np.ascontiguousarray(woman.image[:, :middle]), Landmarks(points, 1.0), "cut")
+    alone = MeshSwapper().prepare([cut])
+    both = MeshSwapper().prepare([cut, woman])
+    assert both.weights.sum() > alone.weights.sum()
+
+
+def test_a_black_and_white_photo_takes_the_targets_colours(woman: SourceFace) -> None:
+    grey_image = cv2.cvtColor(cv2.cvtColor(woman.image, cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR)
+    identity = MeshSwapper().prepare([SourceFace(grey_image, woman.landmarks, "grey")])
+    assert identity.grey
+    out = dress(MeshSwapper(), woman.image, woman.landmarks.points, identity)
+    skin = skin_of(woman.landmarks.points, out.shape)
+    np.testing.assert_allclose(out[skin].mean(0), woman.image[skin].mean(0), rtol=0.08)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_what_is_seen_edge_on_fades_out(worn: MeshIdentity, side: int) -> None:
+    """Sixty degrees: the near cheek is drawn, the far one is not."""
+    points = (topology().shape @ turn(0, side * 1.05, 0) * 80 + [160, 120, 0]).astype(np.float32)
+    patch = MeshSwapper().swap(np.full((240, 320, 3), 150, np.uint8), points, worn, 1, 0)
+    assert patch is not None
+    near = min((50, 280), key=lambda vertex: points[vertex, 2])
+    x, y = points[near, :2].astype(int) - [patch.left, patch.top]
+    assert patch.alpha[y, x] > 200
+    shares = Facing(topology()).share(points)
+    far = 330 - near  # 50 and 280 are each other's mirror
+    assert shares[near] == 1
+    assert shares[far] < 0.1
+
+
+def test_all_of_a_face_from_the_front_faces_the_viewer_and_none_of_its_back() -> None:
+    mesh, facing = topology(), Facing(topology())
+    inside = (mesh.from_oval > 0.2) & (np.abs(mesh.shape[:, 0]) < 0.7)
+    assert facing.share(mesh.shape * 100)[inside].min() > 0.95
+    assert facing.share((mesh.shape @ turn(0, np.pi, 0)).astype(np.float32) * 100)[inside].max() == 0
+
+
+def test_warming_up_leaves_no_face_behind(worn: MeshIdentity) -> None:
+    swapper = MeshSwapper()
+    swapper.warm_up()
+    assert level(swapper, lit(0.7), worn, 1, face_id=-1) == pytest.approx(level(MeshSwapper(), lit(0.7), worn, 1))
