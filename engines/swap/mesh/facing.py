@@ -25,6 +25,6 @@ class Facing:
 
     def share(self, points: np.ndarray) -> np.ndarray:
         """float32 [468] in [0, 1]: 1 where the surface at ``points`` [468, 3] faces the viewer, 0 where it is edge-on or behind."""
-        x, y, z = self._fit @ (points - points.mean(0))  # rows of the linear map, by least squares, from mean face to points
-        turned = self._normals @ np.stack([np.cross(y, z), np.cross(z, x), np.cross(x, y)])  # normals go by its cofactors
+        linear = self._fit @ (points - points.mean(0))  # by least squares, from the mean face to the points
+        turned = self._normals @ np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]])  # normals go by its cofactors
         return smoothstep(-turned[:, 2] / (np.linalg.norm(turned, axis=1) + 1e-12), EDGE_ON, PLAIN).astype(np.float32)
