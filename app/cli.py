@@ -44,7 +44,7 @@ def live(
     headless: Annotated[bool, Switch] = False,
     source: Annotated[tuple[Path, ...], Many] = (),
     source_face: int | None = None,
-    input: str = "synthetic:",
+    input: Annotated[str, Parameter(allow_leading_hyphen=True)] = "synthetic:",
     size: str | None = None,
     fps: float | None = None,
     fourcc: str | None = None,
@@ -163,7 +163,7 @@ def demo(
 @bench.command(name="live")
 def bench_live(
     *,
-    input: str = "synthetic:size=1280x720,fps=30",
+    input: Annotated[str, Parameter(allow_leading_hyphen=True)] = "synthetic:size=1280x720,fps=30",
     source: Annotated[tuple[Path, ...], Many] = (),
     seconds: float = 10.0,
     report: Path | None = None,
@@ -204,7 +204,7 @@ def bench_live(
 def bench_stream(
     *,
     rtmp: str,
-    input: str = "synthetic:size=1280x720,fps=30",
+    input: Annotated[str, Parameter(allow_leading_hyphen=True)] = "synthetic:size=1280x720,fps=30",
     source: Annotated[tuple[Path, ...], Many] = (),
     seconds: float = 20.0,
     bitrate: str | None = None,

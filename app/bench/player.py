@@ -5,6 +5,9 @@ The age is read from the time code in the decoded pixels against this machine's 
 
 from __future__ import annotations
 
+import json
+import logging
+import sys
 import time
 from typing import Any
 
@@ -13,6 +16,8 @@ import av.error
 
 from rt import timecode
 from rt.capture.media import LOW_DELAY
+
+log = logging.getLogger(__name__)
 
 CONNECT_S = 20.0
 """How long the stream may take to appear."""
@@ -36,8 +41,8 @@ def play(url: str, seconds: float) -> dict[str, Any]:
             until_s = until_s or time.monotonic() + seconds
             if time.monotonic() > until_s:
                 break
-    except av.error.FFmpegError:
-        pass
+    except av.error.FFmpegError as error:
+        log.warning("the stream ended: %s", error)
     finally:
         container.close()
     return {"timecodes": values, "ages_ms": ages_ms}
@@ -54,4 +59,4 @@ def _open(url: str) -> Any:
 
 
 if __name__ == "__main__":
-    pass
+    sys.stdout.write(json.dumps(play(sys.argv[1], float(sys.argv[2]))))
