@@ -124,13 +124,15 @@ def _inside_mouth(lips: np.ndarray) -> np.ndarray:
 def _ring_triangles(triangles: np.ndarray) -> np.ndarray:
     """Two triangles for each side of a ring, turned the way the mesh's own are: they walk its border against it."""
     walked = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
-    corners, first = [], VERTICES
+    corners: list[tuple[int, int, int]] = []
+    first = VERTICES
     for ring in _rings():
         count = len(ring)
         for k in range(count):
             following = (k + 1) % count
             pair = (ring[k], ring[following], first + following), (ring[k], first + following, first + k)
-            corners += [t[::-1] for t in pair] if (ring[k], ring[following]) in walked else pair
+            against = (ring[k], ring[following]) in walked
+            corners += [(c, b, a) if against else (a, b, c) for a, b, c in pair]
         first += count
     return np.array(corners, np.int32)
 

@@ -49,7 +49,8 @@ def blur_face(pixels: np.ndarray, points: np.ndarray) -> None:
     region = pixels[top:bottom, left:right]
     cell = max(1.0, float(np.ptp(points[:, 0])) / HIDE_CELLS)
     cells = (max(1, round((right - left) / cell)), max(1, round((bottom - top) / cell)))
-    coarse = cv2.resize(cv2.resize(region, cells, interpolation=cv2.INTER_AREA), (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
+    few = cv2.resize(region, cells, interpolation=cv2.INTER_AREA)
+    coarse = cv2.resize(few, (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
     mask = _oval_mask(points, box)
     _blend(region, coarse, mask, 256)
 

@@ -121,12 +121,13 @@ def draw(
                     texture[j, i, 3] * w00 + texture[j, i + 1, 3] * w10 + texture[j + 1, i, 3] * w01 + texture[j + 1, i + 1, 3] * w11
                 )
                 alpha[y, x] = np.uint8(q * opaque + 0.5)
-                b0 = texture[j, i, 0] * w00 + texture[j, i + 1, 0] * w10 + texture[j + 1, i, 0] * w01 + texture[j + 1, i + 1, 0] * w11
-                b1 = texture[j, i, 1] * w00 + texture[j, i + 1, 1] * w10 + texture[j + 1, i, 1] * w01 + texture[j + 1, i + 1, 1] * w11
-                b2 = texture[j, i, 2] * w00 + texture[j, i + 1, 2] * w10 + texture[j + 1, i, 2] * w01 + texture[j + 1, i + 1, 2] * w11
-                pixels[y, x, 0] = np.uint8(min(255.0, max(0.0, b0 * g0 + o0)))
-                pixels[y, x, 1] = np.uint8(min(255.0, max(0.0, b1 * g1 + o1)))
-                pixels[y, x, 2] = np.uint8(min(255.0, max(0.0, b2 * g2 + o2)))
+                if alpha[y, x]:  # hair, rims and what is turned away cost no colours
+                    b0 = texture[j, i, 0] * w00 + texture[j, i + 1, 0] * w10 + texture[j + 1, i, 0] * w01 + texture[j + 1, i + 1, 0] * w11
+                    b1 = texture[j, i, 1] * w00 + texture[j, i + 1, 1] * w10 + texture[j + 1, i, 1] * w01 + texture[j + 1, i + 1, 1] * w11
+                    b2 = texture[j, i, 2] * w00 + texture[j, i + 1, 2] * w10 + texture[j + 1, i, 2] * w01 + texture[j + 1, i + 1, 2] * w11
+                    pixels[y, x, 0] = np.uint8(min(255.0, max(0.0, b0 * g0 + o0)))
+                    pixels[y, x, 1] = np.uint8(min(255.0, max(0.0, b1 * g1 + o1)))
+                    pixels[y, x, 2] = np.uint8(min(255.0, max(0.0, b2 * g2 + o2)))
                 s += step_s
                 r += step_t
                 covered += step_cover

@@ -193,8 +193,8 @@ def _hair(colour: np.ndarray, skin: np.ndarray, mesh: Topology) -> np.ndarray:
     temples = smoothstep(mesh.from_oval, 0.28, 0.10) * smoothstep(y, 0.30, 0.02) * (mesh.from_eyes > 0.12)
     jaw = smoothstep(mesh.from_oval, 0.14, 0.05) * 0.9
     region = spread(np.maximum(np.maximum(forehead, temples), jaw), mesh)[..., 0]
-    hair = (smoothstep(distance, 1.9, 3.2) * np.clip(region * 1.4, 0, 1)).astype(np.float32)
-    hair = cv2.morphologyEx(hair, cv2.MORPH_OPEN, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5)))
+    found = (smoothstep(distance, 1.9, 3.2) * np.clip(region * 1.4, 0, 1)).astype(np.float32)
+    hair = cv2.morphologyEx(found, cv2.MORPH_OPEN, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5)))
     return cv2.dilate(hair, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (int(iod * 0.06) | 1,) * 2))
 
 
