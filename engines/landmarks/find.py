@@ -28,6 +28,10 @@ def locate_detection(image: np.ndarray, detection: Detection, mesh: FaceMesh) ->
     return second if second.score > SCORE_MIN else None
 
 
+PHOTO_SCORE_MIN = 0.5
+"""A detector's probability from which a face of a photo counts: one below is a poor source, while in video it is worth a look."""
+
+
 def find_faces(image: np.ndarray, detector: Detector, mesh: FaceMesh, tiles: int = 1) -> list[Landmarks]:
     """All faces of ``image`` (uint8 [H, W, 3] BGR), the largest first.
 
@@ -36,6 +40,8 @@ def find_faces(image: np.ndarray, detector: Detector, mesh: FaceMesh, tiles: int
     found: list[Landmarks] = []
     for left, top, part in _parts(image, tiles):
         for detection in detector.detect(part):
+            if detection.score < PHOTO_SCORE_MIN:
+                break
             face = locate_detection(image, _moved(detection, left, top), mesh)
             if face is not None and not any(_is_same(face, other) for other in found):
                 found.append(face)

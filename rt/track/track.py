@@ -21,7 +21,7 @@ class Track:
     def __init__(self, face_id: int, face: Landmarks, captured_ns: int, smoothing: float) -> None:
         self.id = face_id
         self.missing_frames = 0
-        self.seen_ns = captured_ns
+        self.first_ns = self.seen_ns = captured_ns
         self.raw = face.points
         """float32 [468, 3]: unfiltered points of the last frame in which it was seen, moved on by the prediction since."""
         self.best_score = face.score

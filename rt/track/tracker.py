@@ -25,6 +25,9 @@ A likely face is swapped at once; one that never was sure is dropped when it goe
 the frames of 20 clips: faces give 0.999 and more, false hits of the detector at most 0.81 but for a scene fading in.
 """
 
+FLEETING_NS = 500_000_000
+"""A face that was in sight for less than this in all is not hidden after its hold: most likely it never was one."""
+
 OVERLAP_SAME = 0.3
 """Two boxes with a higher intersection over union are one face."""
 
@@ -201,6 +204,8 @@ class Tracker:
 
     def _is_over(self, track: Track, captured_ns: int) -> bool:
         if track.is_missing and track.best_score < SCORE_SURE:
+            return True
+        if track.is_lost(self._options.hold_frames) and track.seen_ns - track.first_ns < FLEETING_NS:
             return True
         return captured_ns - track.seen_ns > self._options.lost_seconds * 1e9
 
