@@ -17,6 +17,9 @@ from engines.swap.mesh.texture import SIDE, Texture, plain_skin, spread, unwrap,
 SMOOTH_SKIN, CONTRAST_LEAST, DETAIL_SIGMA = 0.17, 0.65, 0.1
 """Deviation of log luma, within a tenth of an inter-ocular distance, up to which skin is left as it is; and the least that is kept."""
 
+SHADE_LOG, BEARD_LOG = 0.3, 0.35
+"""Log luma under the cheeks' up to which a vertex is shaded skin; and how much further below it counts a third."""
+
 SMALLEST_SIDE = 96
 """The chain of halved textures ends here."""
 
@@ -50,10 +53,11 @@ def prepare(faces: Sequence[SourceFace]) -> MeshIdentity:
     texture = _merge([unwrap(face) for face in faces], mesh)
     bgra = np.dstack([texture.colour, texture.opaque * 255]).astype(np.uint8)
     shown = vertex_values(np.repeat(texture.opaque[..., None], 3, 2), mesh)[:, 0]
-    weights = (mesh.skin * np.clip(shown * 1.3 - 0.3, 0, 1)).astype(np.float32)
+    logs = vertex_logs(texture.colour, mesh)
+    weights = (mesh.skin * np.clip(shown * 1.3 - 0.3, 0, 1) * _bare(logs, mesh)).astype(np.float32)
     return MeshIdentity(
         textures=_halve(bgra),
-        logs=vertex_logs(texture.colour, mesh),
+        logs=logs,
         weights=weights if weights.sum() > 20 else mesh.skin,
         contrast=_contrast(texture.colour, mesh),
         grey=texture.grey,
@@ -77,6 +81,13 @@ def _merge(textures: list[Texture], mesh: Topology) -> Texture:
         total += weight
     trust = np.max([texture.trust for texture in textures], 0)
     return Texture(np.clip(colour / total, 0, 255), opaque / total[..., 0], trust, best.grey)
+
+
+def _bare(logs: np.ndarray, mesh: Topology) -> np.ndarray:
+    """[468] in [0, 1]: less where the face is darker than its skin: a beard says nothing about the light, and would brighten all around."""
+    luma = logs @ LUMA
+    typical = float(np.median(luma[plain_skin(mesh) > 0]))
+    return np.exp(-((np.minimum(0, luma - typical + SHADE_LOG) / BEARD_LOG) ** 2))
 
 
 def _contrast(colour: np.ndarray, mesh: Topology) -> float:

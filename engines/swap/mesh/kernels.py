@@ -5,6 +5,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+SHOULDER = 70.0
+"""Grey levels below white from which highlights are bent."""
+
 _jit = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 
@@ -41,6 +44,17 @@ def spread(place: np.ndarray, triangles: np.ndarray, values: np.ndarray, out: np
                 if u >= -1e-3 and v >= -1e-3 and w >= -1e-3:
                     for k in range(count):
                         out[y, x, k] = u * values[a, k] + v * values[b, k] + w * values[c, k]
+
+
+@_jit
+def _level(value: float, gain: float) -> np.uint8:
+    """A grey level. Where the texture is brightened (``gain`` above 1), what would burn out is bent below white: a dark photo's shine
+    and teeth are near white already, and are not to glow on a bright face."""
+    room = SHOULDER * min(1.0, max(0.0, 2 * (gain - 1)))
+    over = value - (255.0 - room)
+    if over > 0 and room > 0:
+        value = 255.0 - room + over * room / (room + over)
+    return np.uint8(min(255.0, max(0.0, value)))
 
 
 @_jit
@@ -125,9 +139,9 @@ def draw(
                     b0 = texture[j, i, 0] * w00 + texture[j, i + 1, 0] * w10 + texture[j + 1, i, 0] * w01 + texture[j + 1, i + 1, 0] * w11
                     b1 = texture[j, i, 1] * w00 + texture[j, i + 1, 1] * w10 + texture[j + 1, i, 1] * w01 + texture[j + 1, i + 1, 1] * w11
                     b2 = texture[j, i, 2] * w00 + texture[j, i + 1, 2] * w10 + texture[j + 1, i, 2] * w01 + texture[j + 1, i + 1, 2] * w11
-                    pixels[y, x, 0] = np.uint8(min(255.0, max(0.0, b0 * g0 + o0)))
-                    pixels[y, x, 1] = np.uint8(min(255.0, max(0.0, b1 * g1 + o1)))
-                    pixels[y, x, 2] = np.uint8(min(255.0, max(0.0, b2 * g2 + o2)))
+                    pixels[y, x, 0] = _level(b0 * g0 + o0, g1)
+                    pixels[y, x, 1] = _level(b1 * g1 + o1, g1)
+                    pixels[y, x, 2] = _level(b2 * g2 + o2, g1)
                 s += step_s
                 r += step_t
                 covered += step_cover

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from engines.mesh import regions
 from engines.mesh.topology import Topology, brow_line, smoothstep, topology
 from engines.swap.contract import SourceFace
 from engines.swap.mesh import kernels
@@ -26,6 +27,9 @@ NOISY, VERY_NOISY = 0.006, 0.016
 
 GREY = 0.05
 """Mean deviation of log colours from grey under which a photo counts as black and white."""
+
+LIPS_UNDER_SKIN, TEETH = 0.25, 4.0
+"""What between the lips is brighter than skin less this much log luma gives way to skin of that tone; how fast, for each log unit."""
 
 SMALL_SIDE = 80
 """The texture is reduced to this before its vertices' colours are taken."""
@@ -62,6 +66,7 @@ def unwrap(face: SourceFace) -> Texture:
     colour = colour * field[..., :1]
     if borrow.max() > 0.05:
         colour, outside = _borrow_from_other_side(colour, outside, field[..., 1], borrow, seen, mesh)
+    colour = _close_mouth(colour, skin, mesh)
     hidden = np.maximum(_hair(colour, skin, mesh), outside)
     return Texture(np.clip(colour, 0, 255), 1 - _soften_edge_of_hair(hidden, mesh), np.maximum(trust, borrow * 0.5), grey)
 
@@ -177,6 +182,27 @@ def _borrow_from_other_side(
     mix = cv2.GaussianBlur(share, (0, 0), SIDE * mesh.texels_per_iod * 0.03)[..., None]
     mixed = colour * (1 - mix) + colour[:, ::-1] * spread(np.exp(step), mesh) * mix
     return mixed, outside * (1 - mix[..., 0]) + outside[:, ::-1] * mix[..., 0]
+
+
+def _close_mouth(colour: np.ndarray, skin: np.ndarray, mesh: Topology) -> np.ndarray:
+    """Teeth that a smile shows between the lips give way to skin: on a closed mouth they would glow."""
+    lips = np.zeros(468, np.float32)
+    lips[regions.LIPS] = 1
+    region = cv2.GaussianBlur(spread(lips, mesh), (0, 0), SIDE * mesh.texels_per_iod * 0.015)
+    typical = np.median(colour[skin], 0)
+    over = np.maximum(0, np.log((colour @ LUMA + LOG_OFFSET) / (float(typical @ LUMA) + LOG_OFFSET)) + LIPS_UNDER_SKIN)
+    white = smoothstep(_saturation(colour) / max(0.05, float(_saturation(typical))), 0.8, 0.4)
+    white = np.maximum(white, smoothstep(over, LIPS_UNDER_SKIN, LIPS_UNDER_SKIN + 0.2))  # lips are never brighter than skin
+    mix = ((1 - np.exp(-TEETH * over)) * white * region)[..., None]
+    closed: np.ndarray = colour * (1 - mix) + typical * np.exp(-LIPS_UNDER_SKIN) * mix
+    return closed
+
+
+def _saturation(colour: np.ndarray) -> np.ndarray:
+    """[...] in [0, 1]: how far from grey colours [..., 3] are."""
+    most = colour.max(-1)
+    share: np.ndarray = (most - colour.min(-1)) / (most + LOG_OFFSET)
+    return share
 
 
 def _hair(colour: np.ndarray, skin: np.ndarray, mesh: Topology) -> np.ndarray:
