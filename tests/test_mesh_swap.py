@@ -67,11 +67,14 @@ def filled(rings: Sequence[Sequence[int]], points: np.ndarray, shape: tuple[int,
 
 
 def skin_of(points: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The middle of the face without eyes and mouth."""
+    """The middle of the face without eyes and lips: what shows between smiling lips is changed on purpose."""
     centre = points[regions.OVAL].mean(0)
     inner = centre + (points - centre) * 0.7
     inside = filled([regions.OVAL], inner, shape)
-    return inside & ~filled([regions.LEFT_EYE, regions.RIGHT_EYE, regions.INNER_MOUTH], points, shape)
+    lips = cv2.convexHull(points[regions.LIPS, :2].astype(np.float32)).reshape(-1, 2)
+    outside = np.ones(shape[:2], np.uint8)
+    cv2.fillPoly(outside, [np.round(lips).astype(np.int32)], 0)
+    return inside & outside.astype(bool) & ~filled([regions.LEFT_EYE, regions.RIGHT_EYE], points, shape)
 
 
 def test_it_is_registered() -> None:
