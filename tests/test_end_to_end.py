@@ -45,13 +45,15 @@ def test_a_viewer_in_another_process_reads_every_time_code_in_order(server: Rtmp
 def test_a_server_that_dies_is_found_again_while_the_recording_goes_on(server: RtmpServer, tmp_path: Path) -> None:
     recording, report = tmp_path / "out.mkv", tmp_path / "r.json"
     arguments = ["--input", "synthetic:size=320x180", "--timecode", "--rtmp", server.url, "--record", recording, "--report", report]
-    line = subprocess.Popen([*FFRT, "--headless", *map(str, arguments)], stderr=subprocess.PIPE, text=True)
-    assert len(play(server.url)) > 0
-    server.stop()
-    server.start()
-    assert len(play(server.url)) > 0  # a viewer who comes later sees the stream again
-    line.terminate()
-    errors = line.communicate(timeout=60)[1]
+    with subprocess.Popen([*FFRT, "--headless", *map(str, arguments)], stderr=subprocess.PIPE, text=True) as line:
+        try:
+            assert len(play(server.url)) > 0
+            server.stop()
+            server.start()
+            assert len(play(server.url)) > 0  # a viewer who comes later sees the stream again
+        finally:
+            line.terminate()
+        errors = line.communicate(timeout=60)[1]
     facts = json.loads(report.read_text())
     assert facts["sinks"]["rtmp"]["reconnects"] >= 1, errors
     with av.open(str(recording)) as container:
