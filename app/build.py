@@ -52,15 +52,18 @@ def source(settings: Settings, clock: Clock) -> Source:
     return open_spec(wanted.spec, request, clock)
 
 
-def tracker(settings: Settings, detector: Detector, mesh: FaceMesh) -> Tracker:
+def track_options(settings: Settings) -> TrackOptions:
     chosen = settings.look
-    options = TrackOptions(
+    return TrackOptions(
         max_faces=chosen.max_faces,
         detect_every=chosen.detect_every,
         hold_frames=chosen.hold_frames,
         smoothing=chosen.smoothing,
     )
-    return Tracker(detector, mesh, options)
+
+
+def tracker(settings: Settings, detector: Detector, mesh: FaceMesh) -> Tracker:
+    return Tracker(detector, mesh, track_options(settings))
 
 
 def sinks(settings: Settings, clock: Clock, audio: AudioBus) -> list[Sink]:

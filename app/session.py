@@ -52,8 +52,8 @@ class LiveSession:
         sinks = build.sinks(settings, self._clock, audio)
         detector, mesh = build.detector(), FaceMesh()
         look = build.look(settings, detector, mesh)
-        tracker = build.tracker(settings, detector, mesh)
-        lane = Lane(HostDevice(), tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
+        self._tracker = build.tracker(settings, detector, mesh)
+        lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
         self.line = Line(self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode)
         self._started_ns = 0
         self._ended_ns: int | None = None
@@ -70,6 +70,17 @@ class LiveSession:
             self._usage.stop()
             raise
         self._started_ns = self._clock.now_ns()
+
+    def update(self, settings: Settings) -> None:
+        """Wears other photos, another swapper or another look from the next frame on; what else differs takes a new session.
+
+        Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo that cannot be used changes
+        nothing. Raises as the constructor does.
+        """
+        look = build.look(settings, build.detector(), FaceMesh())
+        self._tracker.configure(build.track_options(settings))
+        self.line.update(look)
+        self.settings = self.settings.model_copy(update={"source": settings.source, "look": settings.look})
 
     def wait(self, timeout_s: float | None) -> bool:
         """True once the line has come to its end."""
