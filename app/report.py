@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +80,11 @@ def _processor() -> str:
 
 def write_json(path: Path, value: Any) -> None:
     """Atomically. Raises ``AppError`` when the place cannot be written."""
+    beside = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
-            json.dump(value, file, indent=2, ensure_ascii=False)
-            file.write("\n")
-        os.replace(file.name, path)
+        beside.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(beside, path)
     except OSError as error:
         raise AppError(
             f"the report cannot be written to {path}: {error.strerror}; give --report a file in a folder that can be written"
