@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -320,7 +321,7 @@ def _guarded(command: Callable[[], Any]) -> int:
 def _with_default_device(arguments: Sequence[str]) -> list[str]:
     """`--virtual-camera` may stand alone: the first free device is meant."""
     filled: list[str] = []
-    for word, following in zip(arguments, [*arguments[1:], "-"], strict=True):
+    for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue="-"):
         filled.append(word)
         if word == "--virtual-camera" and following.startswith("-"):
             filled.append(FIRST_FREE)
@@ -359,7 +360,8 @@ def _run(settings: Settings, as_json: bool) -> int:
 def _status(report: dict[str, Any]) -> int:
     from app.run import exit_status
 
-    if report["error"]:
+    said = {sink.get("error") for sink in report["sinks"].values()}  # each was logged when it happened
+    if report["error"] and report["error"] not in said:
         console.fail(report["error"])
     return exit_status(report)
 

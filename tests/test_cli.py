@@ -103,6 +103,7 @@ BAD = {
     "text as input": (["--input", "{tmp}/text.png", "--null"], "{tmp}/text.png", 1),
     "missing camera": (["--input", "77", "--null"], "camera", 1),
     "unknown synthetic option": (["--input", "synthetic:colour=red", "--null"], "colour", 1),
+    "camera of a size nobody has": (["--input", "synthetic:size=10000x10000", "--null"], "8192", 1),
     "no output": (["--input", SHORT], "--virtual-camera", 2),
     "no headless": (["--null"], "--headless", 2),
     "unknown ending": (["--record", "{tmp}/out.xyz"], ".mp4", 1),
@@ -148,6 +149,19 @@ def test_an_unreachable_server_is_said_and_the_recording_goes_on(tmp_path: Path)
     assert "127.0.0.1" in done.stderr
     assert "secret" not in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_without_a_word_it_says_what_to_add() -> None:
+    done = ffrt()
+    assert done.returncode == 2
+    assert "--headless" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_driver_is_said_once() -> None:
+    done = ffrt("--headless", "--virtual-camera", "--input", "synthetic:size=320x180,frames=5")
+    assert done.returncode == 1
+    assert " ".join(done.stderr.split()).count("virtual camera could be opened") == 1
 
 
 def test_an_existing_recording_is_kept(tmp_path: Path) -> None:

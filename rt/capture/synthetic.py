@@ -40,6 +40,9 @@ ACCEPTED = {
 REACH = 1.1
 """Face heights from the face's centre within which the picture moves: hair and collar, and no more pixels than need be."""
 
+SIDE_MAX = 8192
+"""Pixels; more is a slip of the hand, and would fill the memory with slots."""
+
 GRID = 57
 """Points a side of the coarse field of motion; it is smooth, so pixels between are interpolated."""
 
@@ -69,6 +72,8 @@ class Parameters:
         options = parse_options(spec, ACCEPTED)
         try:
             width, height = _pair(options.get("size", f"{request.width or 1280}x{request.height or 720}"), "x", int)
+            if not 16 <= width <= SIDE_MAX or not 16 <= height <= SIDE_MAX:
+                raise ValueError(f"a side must have 16 to {SIDE_MAX} pixels")
             stall = _pair(options["stall"], ":", float) if "stall" in options else None
             return cls(
                 VideoFormat(width, height, float(options.get("fps", request.fps or 30))),
