@@ -93,15 +93,15 @@ def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def print_quality(result: dict[str, Any]) -> None:
-    """The numbers over all pairs, then a line a pair."""
+    """The numbers over all pairs; the report holds those of each."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
-    for part in ("identity", "landmarks", "jitter_px"):
+    for part in ("identity", "landmarks"):
         for name, value in result[part].items():
             if not isinstance(value, dict):
                 table.add_row(f"{part}.{name}", "-" if value is None else f"{value:.4g}")
-    for name in ("flicker", "flicker_original", "seam"):
+    for name in ("jitter_px", "flicker", "flicker_original", "seam"):
         table.add_row(name, "-" if result[name] is None else f"{result[name]:.4g}")
     table.add_row("pairs", f"{len(result['pairs'])}; {len(result['skipped'])} files were not used")
     out.print(table)

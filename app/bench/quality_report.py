@@ -72,7 +72,8 @@ class QualityReport:
         return {
             "identity": identity_of(self.samples),
             "landmarks": landmarks_of(self.samples),
-            "jitter_px": {"max": _rounded(max(self.jitter_px.values(), default=None)), "clips": _all_rounded(self.jitter_px)},
+            "jitter_px": _rounded(max(self.jitter_px.values(), default=None)),
+            "jitter_clips_px": _all_rounded(self.jitter_px),
             "flicker": _median(pair.flicker for pair in self.pairs),
             "flicker_original": _median(pair.flicker_original for pair in self.pairs),
             "seam": _median(sample.seam for sample in self.samples),
