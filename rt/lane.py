@@ -108,7 +108,9 @@ class Lane:
             return
         for face in self._faces(frame, look, Treatment.SWAP):
             patch = look.swapper.swap(frame.pixels, face.points, look.identity, face.id, frame.captured_ns)
-            if patch is not None:
+            if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
+                host.blur_face(frame.pixels, face.points)
+            else:
                 host.blend(frame.pixels, patch, look.opacity)
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:

@@ -131,6 +131,12 @@ def test_hiding_touches_the_region_alone() -> None:
     assert np.array_equal(came[0][:8], went[0][:8])
 
 
+def test_a_face_that_cannot_be_drawn_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PaintingSwapper, "swap", lambda *arguments: None)
+    came, went, _ = run(OnLost.HOLD, [SEEN])
+    assert detail(went[0]) < 0.1 * detail(came[0])
+
+
 def test_a_face_that_has_left_is_forgotten() -> None:
     _, _, swapper = run(OnLost.HOLD, [SEEN, None, None])
     assert swapper.forgotten == [1]
