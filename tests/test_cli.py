@@ -15,7 +15,7 @@ import av
 import pytest
 from conftest import HOPPER
 
-FFRT = [sys.executable, "-c", "from app.cli import main; main()"]
+FFRT = [sys.executable, "-c", "from app.main import main; main()"]
 SHORT = "synthetic:size=640x360,fps=30,frames=45"
 
 
@@ -75,6 +75,29 @@ def test_a_signal_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
     assert "age ms" in out
     facts = json.loads(report.read_text())
     assert frames_of(recording) == facts["sinks"]["record"]["frames"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_an_interrupt_while_it_loads_is_no_traceback(tmp_path: Path) -> None:
+    """As early as a signal can be sent: the interpreter has begun, nothing is open yet."""
+    code = "from app.main import main; print('up', flush=True); main()"
+    arguments = ["--headless", "--input", "synthetic:", "--null"]
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    while "SIGINT" not in _default_signals(process.pid):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == -signal.SIGINT
+    assert errors == ""
+
+
+def _default_signals(pid: int) -> set[str]:
+    """Signals that the process leaves to the system, of those that Python usually catches."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")), 16)
+    return set() if caught >> (signal.SIGINT - 1) & 1 else {"SIGINT"}
 
 
 def test_a_recording_is_playable_after_kill_minus_nine(tmp_path: Path) -> None:

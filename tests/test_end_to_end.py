@@ -18,7 +18,7 @@ from rt import timecode
 from tests import fake_v4l2
 from tests.rtmp_server import RtmpServer
 
-FFRT = [sys.executable, "-c", "from app.cli import main; main()"]
+FFRT = [sys.executable, "-c", "from app.main import main; main()"]
 PLAYER = [sys.executable, "-m", "app.bench.player"]
 
 
