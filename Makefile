@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup lint types imports pytest bench bench-quality soak test-vcam clean
+.PHONY: demo test setup setup-test lint types imports pytest bench bench-quality soak test-vcam clean
 
 demo: setup
 	$(BIN)/ffrt demo --out demo

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ from typing import Any, cast
 import av.error
 from av.video.codeccontext import VideoCodecContext
 
+from app.report import versions
 from engines.device.cuda_probe import find_gpus
 from engines.errors import ModelError
 from engines.store import embedded_models, verify
@@ -146,18 +148,45 @@ def _gpu() -> list[Finding]:
     return [Finding("GPU", State.WARNING, f"{count} found", "this version runs on the processor and leaves it alone")]
 
 
-def _extras() -> list[Finding]:
-    heic = importlib.util.find_spec("pillow_heif") is not None
-    ffmpeg = shutil.which("ffmpeg") is not None
-    return [
-        Finding("HEIC photos", State.OK, "can be opened")
-        if heic
-        else Finding("HEIC photos", State.WARNING, "cannot be opened", "run `pip install 'ffrt[heic]'`"),
-        Finding("SRT", State.OK, "through the ffmpeg program")
-        if ffmpeg
-        else Finding("SRT", State.WARNING, "the ffmpeg program is missing", "install ffmpeg to stream by SRT; RTMP needs nothing"),
-    ]
+def _heic() -> list[Finding]:
+    if importlib.util.find_spec("pillow_heif") is None:
+        return [Finding("HEIC photos", State.WARNING, "cannot be opened", "run `pip install 'ffrt[heic]'`, or save as JPEG")]
+    return [Finding("HEIC photos", State.OK, "can be opened")]
 
 
-PROBES: tuple[Callable[[], list[Finding]], ...] = (_machine, _models, _cameras, _virtual_camera, _encoders, _gpu, _extras)
+def _srt() -> list[Finding]:
+    """RTMP is our own; SRT goes through the system's ffmpeg, which may be built without."""
+    program = shutil.which("ffmpeg")
+    if program is None:
+        return [Finding("SRT", State.WARNING, "the ffmpeg program is missing", "install ffmpeg to stream by SRT; RTMP needs nothing")]
+    listed = subprocess.run([program, "-hide_banner", "-protocols"], capture_output=True, text=True, timeout=20, check=False).stdout
+    if "srt" not in listed.split():
+        return [Finding("SRT", State.WARNING, f"{program} was built without it", "install an ffmpeg with libsrt; RTMP needs nothing")]
+    return [Finding("SRT", State.OK, f"through {program}")]
+
+
+def _disk() -> list[Finding]:
+    free_gb = shutil.disk_usage(Path.cwd()).free / 1e9
+    text = f"{free_gb:.1f} GB free in this folder"
+    if free_gb < 2:
+        return [Finding("disk", State.WARNING, text, "a recording at 720p takes about 1 GB an hour; free some space")]
+    return [Finding("disk", State.OK, text)]
+
+
+def _packages() -> list[Finding]:
+    return [Finding("packages", State.OK, ", ".join(f"{name} {version}" for name, version in versions().items()))]
+
+
+PROBES: tuple[Callable[[], list[Finding]], ...] = (
+    _machine,
+    _packages,
+    _models,
+    _cameras,
+    _virtual_camera,
+    _encoders,
+    _gpu,
+    _heic,
+    _srt,
+    _disk,
+)
 """In the order in which they are shown."""

@@ -20,8 +20,9 @@ install_packages() { # what for, packages…
         return 0
     fi
     say "$why: installing $*"
-    $as_root apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    $as_root apt-get update -qq &&
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
+        say "that failed; install $* yourself (going on without)"
 }
 
 missing() { # command package…: prints the package of every command that is not there
@@ -39,12 +40,13 @@ fi
 if [ ! -x "$bin/python" ]; then
     if ! "$python" -c 'import ensurepip' 2>/dev/null; then
         install_packages "virtual environments" python3-venv
+        "$python" -c 'import ensurepip' 2>/dev/null || { say "$python cannot make a virtual environment without python3-venv"; exit 1; }
     fi
     say "making .venv"
     "$python" -m venv .venv
 fi
 
-extras='vcam,heic'
+extras='heic'
 [ "$purpose" = test ] && extras='dev'
 stamp=".venv/.ffrt-$purpose-$(cksum <pyproject.toml | cut -d' ' -f1)"
 if [ ! -e "$stamp" ]; then
@@ -60,7 +62,7 @@ fi
 if [ "$purpose" = test ]; then
     packages=$(missing nginx nginx-light ffmpeg ffmpeg gcc gcc)
     [ -n "$(ls /usr/lib/nginx/modules/ngx_rtmp_module.so 2>/dev/null)" ] || packages="$packages libnginx-mod-rtmp"
-    [ "$(command -v gcc || true)" ] || packages="$packages libc6-dev"
+    [ -e /usr/include/stdio.h ] || packages="$packages libc6-dev"
     # shellcheck disable=SC2086
     [ -z "$(echo $packages)" ] || install_packages "the tests of streams and virtual cameras" $packages
 fi

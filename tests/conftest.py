@@ -47,10 +47,13 @@ def astronaut() -> np.ndarray:
     return open_photo(ASTRONAUT)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`gpu` tests skip without a GPU, unless the machine is said to have one."""
-    if find_gpus()[0] or os.environ.get("FFRT_REQUIRE_GPU") == "1":
+@pytest.fixture(autouse=True)
+def gpu_where_it_is_needed(request: pytest.FixtureRequest) -> None:
+    """`gpu` tests are skipped without a GPU, and fail where the machine is said to have one."""
+    if request.node.get_closest_marker("gpu") is None:
         return
-    for item in items:
-        if item.get_closest_marker("gpu"):
-            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
+    count, reason = find_gpus()
+    if not count and os.environ.get("FFRT_REQUIRE_GPU") == "1":
+        pytest.fail(f"FFRT_REQUIRE_GPU=1 and no GPU: {reason}")
+    if not count:
+        pytest.skip(f"no GPU: {reason}")
