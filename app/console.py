@@ -21,8 +21,12 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def set_up_logging(verbose: bool) -> None:
     """Log lines go to stderr; the answer of a command goes to stdout."""
-    handler = RichHandler(console=err, show_path=False, show_time=verbose, markup=False, rich_tracebacks=False)
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s", handlers=[handler], force=True)
+    if err.is_terminal:
+        handler: logging.Handler = RichHandler(console=err, show_path=False, show_time=verbose, markup=False)
+        words = "%(message)s"
+    else:  # a file or a pipe: one line is one sentence
+        handler, words = logging.StreamHandler(), "%(levelname)s: %(message)s"
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format=words, handlers=[handler], force=True)
 
 
 def fail(message: object) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from rt.address import shown
 from rt.options import OnLost
-from rt.sinks.transport import without_key
 
 
 class _Part(BaseModel):
@@ -101,8 +101,8 @@ class Settings(_Part):
     def public(self) -> dict[str, object]:
         """JSON-ready, without secrets: stream keys are starred."""
         tree = self.model_dump(mode="json")
-        tree["output"]["streams"] = [without_key(url) for url in self.output.streams]
-        tree["input"]["spec"] = without_key(self.input.spec) if "://" in self.input.spec else self.input.spec
+        tree["output"]["streams"] = [shown(url) for url in self.output.streams]
+        tree["input"]["spec"] = shown(self.input.spec)
         return tree
 
 

@@ -187,6 +187,13 @@ def test_a_missing_driver_is_said_once() -> None:
     assert " ".join(done.stderr.split()).count("virtual camera could be opened") == 1
 
 
+def test_the_key_of_an_input_is_not_shown(tmp_path: Path) -> None:
+    done = ffrt("--headless", "--input", "rtmp://127.0.0.1:1/live/secret", "--null", "--report", tmp_path / "r.json")
+    assert done.returncode == 1
+    assert "127.0.0.1" in done.stderr
+    assert "secret" not in done.stderr + done.stdout
+
+
 def test_an_existing_recording_is_kept(tmp_path: Path) -> None:
     recording = tmp_path / "dear.mp4"
     recording.write_bytes(b"dear")

@@ -62,11 +62,70 @@ def test_a_server_that_dies_is_found_again_while_the_recording_goes_on(server: R
     assert "Traceback" not in errors
 
 
-def play(url: str) -> list[int]:
-    """The time codes that a viewer of one second reads."""
+def test_sound_and_picture_of_a_file_are_in_step_at_the_viewer(server: RtmpServer, tmp_path: Path) -> None:
+    """A white picture and a tone once a second; what a viewer records has both at the same times, to within a picture."""
+    clip, seen = tmp_path / "claps.mkv", tmp_path / "seen.mkv"
+    write_claps(clip, seconds=8)
+    with subprocess.Popen([*FFRT, "--headless", "--input", str(clip), "--loop", "--rtmp", server.url], stderr=subprocess.PIPE) as line:
+        try:
+            assert len(play(server.url, "any")) > 0  # it is on the air
+            viewer = ["ffmpeg", "-v", "error", "-i", server.url, "-t", "5", "-c", "copy", str(seen)]
+            subprocess.run(viewer, check=True, timeout=60)
+        finally:
+            line.terminate()
+    white_s, tone_s = clap_times(seen)
+    assert len(white_s) >= 3
+    offsets = [white - min(tone_s, key=lambda tone: abs(tone - white)) for white in white_s]
+    assert max(map(abs, offsets)) < 1 / 25, offsets
+
+
+def write_claps(path: Path, seconds: int) -> None:
+    """25 pictures and 48 000 samples a second; in the first tenth of each second white, and 1 kHz."""
+    with av.open(str(path), "w") as container:
+        pictures, sound = container.add_stream("libx264", rate=25), container.add_stream("pcm_s16le", rate=48000)
+        pictures.width, pictures.height, pictures.pix_fmt = 320, 180, "yuv420p"
+        for number in range(25 * seconds):
+            level = 255 if number % 25 < 3 else 0
+            container.mux(pictures.encode(av.VideoFrame.from_ndarray(np.full((180, 320, 3), level, np.uint8), format="rgb24")))
+            at_s = (number * 1920 + np.arange(1920)) / 48000
+            tone = np.where(at_s % 1 < 0.12, np.sin(2000 * np.pi * at_s) * 20000, 0).astype(np.int16)
+            frame = av.AudioFrame.from_ndarray(tone[None], format="s16", layout="mono")
+            frame.sample_rate, frame.pts = 48000, number * 1920
+            container.mux(sound.encode(frame))
+        for stream in (pictures, sound):
+            container.mux(stream.encode(None))
+
+
+def clap_times(path: Path) -> tuple[list[float], list[float]]:
+    """Seconds at which the picture turns white, and at which the tone begins."""
+    levels: list[tuple[float, bool]] = []
+    tones: list[tuple[float, bool]] = []
+    with av.open(str(path)) as container:
+        for frame in container.decode():
+            if isinstance(frame, av.VideoFrame):
+                levels.append((frame.time, bool(frame.to_ndarray(format="gray").mean() > 128)))
+                continue
+            loud = np.abs(frame.to_ndarray()[0]) > 0.1
+            begin = frame.time
+            tones += [(begin + k / 48000, bool(loud[k : k + 96].any())) for k in range(0, len(loud), 96)]
+    return onsets(levels, 0.3), onsets(tones, 0.3)
+
+
+def onsets(states: list[tuple[float, bool]], quiet_s: float) -> list[float]:
+    """Times at which it turns on after having been off for ``quiet_s``."""
+    found, last_on = [], states[0][0]
+    for time_s, on in states:
+        if on and time_s - last_on > quiet_s:
+            found.append(time_s)
+        last_on = time_s if on else last_on
+    return found
+
+
+def play(url: str, what: str = "timecodes") -> list[int | None]:
+    """The time codes that a viewer of one second reads; with ``any``, also None for a picture without."""
     done = subprocess.run([*PLAYER, url, "1"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    return [value for value in json.loads(done.stdout)["timecodes"] if value is not None]
+    return [value for value in json.loads(done.stdout)["timecodes"] if value is not None or what == "any"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the stand-in for the driver is made for Linux")

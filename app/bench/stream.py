@@ -24,7 +24,7 @@ JOIN_S = 4.0
 def run_stream_bench(settings: Settings, seconds: float, report_file: Path | None) -> dict[str, Any]:
     """Streams to the one address in ``settings`` and plays it back beside. Returns the run's report with a part ``viewer``."""
     url = settings.output.streams[0]
-    command = [sys.executable, "-m", "app.bench.player", url, str(seconds)]
+    command = [sys.executable, "-P", "-m", "app.bench.player", url, str(seconds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as player:
         try:
             report = run_session(LiveSession(settings))

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
 
+from rt.address import shown
 from rt.audio import RATE_HZ, AudioBus, AudioChunk
 from rt.capture import sources
 from rt.capture.contract import Grab
@@ -74,6 +75,7 @@ class MediaSource:
     def __init__(self, spec: str, request: CaptureRequest, clock: Clock, *, reader: ReaderMaker | None = None) -> None:
         """``reader`` makes the stream of bytes that is read instead of opening ``spec``; ``spec`` is then its name in messages."""
         self._spec = spec
+        self._shown = shown(spec)
         self._request = request
         self._clock = clock
         self._reader = reader
@@ -102,15 +104,15 @@ class MediaSource:
         self._stop, self._audio_bus = stop, audio
         self._container = self._open_container()
         if not self._container.streams.video:
-            raise NoVideoError(f"{self._spec} has no video stream; give a file with pictures")
+            raise NoVideoError(f"{self._shown} has no video stream; give a file with pictures")
         if self._container.streams.video[0].codec_context.name in TEXT_CODECS:
-            raise SourceError(f"{self._spec} is a text file; give a video file, an address, a camera or synthetic:")
+            raise SourceError(f"{self._shown} is a text file; give a video file, an address, a camera or synthetic:")
         self._set_threads()
         self._frames = self._play()
         try:
             self._frame = next(self._frames)
         except StopIteration:
-            raise SourceError(f"{self._spec} holds no picture that can be decoded; give another file") from None
+            raise SourceError(f"{self._shown} holds no picture that can be decoded; give another file") from None
         self._first_ready = True
         width, height = self._shown_size(self._frame)
         self._video = VideoFormat(width, height, self._rate())
@@ -151,7 +153,7 @@ class MediaSource:
 
     def describe(self) -> dict[str, Any]:
         granted = "" if self._video is None else f"{self._video}"
-        return {"spec": self._spec, "granted": granted, "missed": self._missed, "damaged": self._damaged}
+        return {"spec": self._shown, "granted": granted, "missed": self._missed, "damaged": self._damaged}
 
     # --- pace ---
 
@@ -159,7 +161,7 @@ class MediaSource:
         due_ns = self._zero_ns + self._media_ns
         late_ns = self._clock.now_ns() - due_ns
         if late_ns > LATE_NS:
-            log.warning("%s was read %.1f s late; going on from here", self._spec, late_ns / 1e9)
+            log.warning("%s was read %.1f s late; going on from here", self._shown, late_ns / 1e9)
             self._zero_ns += late_ns
             due_ns += late_ns
         if not self._clock.wait_until(due_ns, self._stop):
@@ -187,8 +189,8 @@ class MediaSource:
 
     def _cannot_open(self, error: av.error.FFmpegError) -> str:
         if "://" in self._spec:
-            return f"{self._spec} cannot be opened: {error.strerror}; check the address and that it is on the air"
-        return f"{self._spec} is no video that can be read: {error.strerror}; give a video file, an address, a camera or synthetic:"
+            return f"{self._shown} cannot be opened: {error.strerror}; check the address and that it is on the air"
+        return f"{self._shown} is no video that can be read: {error.strerror}; give a video file, an address, a camera or synthetic:"
 
     def _set_threads(self) -> None:
         """Before the first packet: an open decoder keeps its threads."""
@@ -240,7 +242,7 @@ class MediaSource:
         except av.error.FFmpegError as error:
             if not self._decoded_total:
                 raise SourceError(self._cannot_open(error)) from error
-            log.warning("%s ends early: %s", self._spec, error.strerror)
+            log.warning("%s ends early: %s", self._shown, error.strerror)
             for stream in streams:
                 yield from self._decode(stream.decode)
 
@@ -251,7 +253,7 @@ class MediaSource:
             return []
         except av.error.FFmpegError as error:
             self._damaged += 1
-            log.info("a damaged packet of %s was skipped: %s", self._spec, error.strerror)
+            log.info("a damaged packet of %s was skipped: %s", self._shown, error.strerror)
             return []
 
     def _publish(self, resampler: av.AudioResampler, frame: av.AudioFrame, media_ns: int) -> None:
@@ -275,7 +277,7 @@ class MediaSource:
             return
         promised_s = float(stream.duration * stream.time_base)
         if played_ns / 1e9 + self._last_duration_ns / 1e9 < promised_s - SHORT_S:
-            log.warning("%s ends after %.1f s of %.1f s: the file was cut", self._spec, played_ns / 1e9, promised_s)
+            log.warning("%s ends after %.1f s of %.1f s: the file was cut", self._shown, played_ns / 1e9, promised_s)
 
     def _rate(self) -> float:
         stream = self._container.streams.video[0]

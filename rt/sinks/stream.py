@@ -11,13 +11,14 @@ import av
 from av.container import OutputContainer
 from av.error import FFmpegError
 
+from rt.address import shown
 from rt.audio import AudioQueue
 from rt.clock import Clock
 from rt.errors import SinkError, SinkRetryError
 from rt.frame import Frame, VideoFormat
 from rt.sinks.encode import H264, ToYuv, Tracks, even, exact_rate
 from rt.sinks.timeline import ConstantRate
-from rt.sinks.transport import Writer, transport_for, without_key
+from rt.sinks.transport import Writer, transport_for
 
 TIMEOUT_S = 5.0
 """A server that takes nothing for so long counts as gone."""
@@ -56,7 +57,7 @@ class StreamSink:
         """``bitrate_bps``: None chooses by size and rate. Raises ``SinkError`` for an address that means nothing."""
         self.name = name
         self._transport, self._url = transport_for(url)
-        self._shown_url = without_key(url)
+        self._shown_url = shown(url)
         self._audio = audio
         self._clock = clock
         self._bitrate_bps = bitrate_bps

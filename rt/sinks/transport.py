@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
 
+from rt.address import shown
 from rt.errors import OptionError, SinkError
 from rt.sinks.rtmp import RtmpWriter
 
@@ -117,15 +118,7 @@ def transport_for(url: str) -> tuple[Transport, SplitResult]:
         known = ", ".join(f"{scheme}://" for scheme in TRANSPORTS)
         raise OptionError(f"cannot stream to {parts.scheme or 'an address without scheme'}: known are {known}")
     if not parts.hostname:
-        raise OptionError(f"cannot stream to {without_key(url)}: it names no host; write {parts.scheme}://HOST/…")
+        raise OptionError(f"cannot stream to {shown(url)}: it names no host; write {parts.scheme}://HOST/…")
     if parts.scheme in ("udp", "srt") and port is None:
-        raise OptionError(f"cannot stream to {without_key(url)}: it names no port; write {parts.scheme}://HOST:PORT")
+        raise OptionError(f"cannot stream to {shown(url)}: it names no port; write {parts.scheme}://HOST:PORT")
     return TRANSPORTS[parts.scheme], parts
-
-
-def without_key(url: str) -> str:
-    """The address with user, password, last part of the path and query left out: ``rtmp://host/app/***``."""
-    parts = urlsplit(url)
-    folder, _, key = parts.path.rpartition("/")
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{folder}{'/***' if key else ''}{'?***' if parts.query else ''}"
