@@ -66,8 +66,9 @@ class LiveSession:
         self._usage.start()
         try:
             self.line.start()
-        except Exception:
+        except BaseException:  # raised on: nothing of the session is left running
             self._usage.stop()
+            gc.unfreeze()
             raise
         self._started_ns = self._clock.now_ns()
 

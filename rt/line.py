@@ -54,7 +54,6 @@ class Line:
         """Why the line ended, when it ended by itself and not at the end of the input."""
         self.video: VideoFormat | None = None
         """What the source granted; set once started."""
-        self.runners: tuple[SinkRunner, ...] = ()
         self._source = source
         self._lane = lane
         self._look = look  # replaced as a whole; stages take it at the start of a frame
@@ -66,7 +65,9 @@ class Line:
         self._opened = threading.Event()
         self._over = threading.Event()
         self._inbox: Mailbox[Frame] = Mailbox(1, lossless=not source.live)
-        self.runners = tuple(SinkRunner(sink, clock, metrics, self._stop, self._check_sinks) for sink in sinks)
+        self.runners: tuple[SinkRunner, ...] = tuple(
+            SinkRunner(sink, clock, metrics, self._stop, self._check_sinks) for sink in sinks
+        )
         self._seq = -1  # capture thread
         self._ring: SlotRing | None = None  # made by the capture thread before _opened is set
         self._started_ns = clock.now_ns()

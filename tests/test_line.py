@@ -170,12 +170,14 @@ def test_when_no_sink_is_left_the_line_ends_and_says_why() -> None:
 
 def test_a_connection_that_breaks_is_made_again() -> None:
     sink = GatedSink(write_failures=(SinkRetryError("the server went away"),))
-    with running("synthetic:size=320x180,fps=30,frames=60", sink) as (line, _):
+    with running("synthetic:size=320x180,fps=30,frames=60", sink) as (line, metrics):
         assert line.wait(30)
     facts = line.runners[0].statistics()
     assert facts["reconnects"] == 1
     assert sink.closed == 2
     assert len(sink.seqs) > 5
+    seen = metrics.snapshot()
+    assert len(sink.seqs) + seen.dropped["sink:gated"] == seen.frames_out  # the one that broke and those of the pause are counted
 
 
 def test_an_input_that_cannot_be_opened_is_an_error_of_start(tmp_path: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from engines.registry import Registry
 from rt.capture.contract import Source
@@ -10,15 +11,25 @@ from rt.capture.request import CaptureRequest
 from rt.clock import Clock
 from rt.errors import OptionError
 
-SourceMaker = Callable[[str, CaptureRequest, Clock], Source]
-"""``make(spec, request, clock)``; opens nothing yet; raises ``OptionError`` for a SPEC that means nothing."""
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """One kind of source, as its file registers it."""
+
+    recognises: Callable[[str], bool]
+    """Whether a SPEC is this kind's. The kinds are asked in the order of their ``rank``."""
+    make: Callable[[str, CaptureRequest, Clock], Source]
+    """``make(spec, request, clock)``; opens nothing yet; raises ``OptionError`` for a SPEC that means nothing."""
+    rank: int = 0
+    """Higher is asked later: a file may be called anything, so files come last."""
+
 
 ACCEPTED = (
     "give a camera (its number, path or name; `ffrt cameras` lists them), a video file, an address (rtmp, rtsp, http, udp, …), "
     "synthetic:, or - for standard input"
 )
 
-sources: Registry[SourceMaker] = Registry("source")
+sources: Registry[SourceKind] = Registry("source")
 
 from rt.capture import camera, media, pipe, synthetic  # noqa: E402, F401  each registers itself
 
@@ -28,13 +39,8 @@ def open_spec(spec: str, request: CaptureRequest, clock: Clock) -> Source:
 
     Opens nothing yet. Raises ``OptionError`` for one that means nothing.
     """
-    if not spec.strip():
+    kinds = sorted((sources[name] for name in sources), key=lambda kind: kind.rank)
+    kind = next((kind for kind in kinds if spec.strip() and kind.recognises(spec)), None)
+    if kind is None:
         raise OptionError(f"input {spec!r} was given; {ACCEPTED}")
-    for name, recognises in (
-        ("synthetic", synthetic.recognises),
-        ("pipe", pipe.recognises),
-        ("camera", camera.recognises),
-    ):
-        if recognises(spec):
-            return sources[name](spec, request, clock)
-    return sources["media"](spec, request, clock)
+    return kind.make(spec, request, clock)

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from rt.audio import AudioBus
-from rt.capture import sources
+from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
@@ -102,7 +102,6 @@ def _probe() -> list[CameraInfo]:
     return found
 
 
-@sources.register("camera")
 class CameraSource:
     """One camera. The driver's queue is kept at one picture, so that what is read is new."""
 
@@ -258,3 +257,6 @@ def _what_exists() -> str:
     if not cameras:
         return "no camera was found on this machine; plug one in, or use --input synthetic:"
     return "there are " + ", ".join(f"{camera.index} ({camera.name})" for camera in cameras)
+
+
+sources.register("camera")(SourceKind(recognises, CameraSource, rank=1))

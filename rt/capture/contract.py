@@ -1,4 +1,4 @@
-"""The contract of every source of pictures. A source is one file that registers itself with ``register_source``."""
+"""The contract of every source of pictures. A source is one file that registers itself in ``rt.capture.sources``."""
 
 from __future__ import annotations
 

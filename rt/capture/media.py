@@ -17,7 +17,7 @@ from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
 
 from rt.address import shown
 from rt.audio import RATE_HZ, AudioBus, AudioChunk
-from rt.capture import sources
+from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
@@ -68,7 +68,6 @@ ReaderMaker = Callable[[threading.Event], Reader]
 """``make(stop)``: the reader's waits end with ``stop``."""
 
 
-@sources.register("media")
 class MediaSource:
     """A file, an address, or an open stream of bytes. Decodes on the capture thread, one picture ahead of its time."""
 
@@ -341,3 +340,6 @@ def _matrix(frame: av.VideoFrame) -> Colorspace:
 def _range(frame: av.VideoFrame) -> ColorRange:
     full = frame.format.name.startswith("yuvj") or int(frame.color_range) == int(ColorRange.JPEG)
     return ColorRange.JPEG if full else ColorRange.MPEG
+
+
+sources.register("media")(SourceKind(lambda spec: True, MediaSource, rank=2))

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from rt.audio import AudioBus
-from rt.capture import sources
+from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab, Source
 from rt.capture.media import MediaSource
 from rt.capture.request import CaptureRequest, parse_options
@@ -36,7 +36,6 @@ def recognises(spec: str) -> bool:
     return spec in ("-", "pipe") or spec.startswith("pipe:")
 
 
-@sources.register("pipe")
 def open_pipe(spec: str, request: CaptureRequest, clock: Clock) -> Source:
     """``-`` or ``pipe:`` is a container on standard input; ``pipe:raw,size=1280x720,fps=30,format=bgr24`` is frames of that size."""
     kind, _, options = spec.removeprefix("pipe:").partition(",")
@@ -122,3 +121,6 @@ class RawSource:
 
 def _usage() -> str:
     return "pipe:raw," + ",".join(f"{name}={value}" for name, value in ACCEPTED.items())
+
+
+sources.register("pipe")(SourceKind(recognises, open_pipe))

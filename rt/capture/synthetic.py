@@ -19,7 +19,7 @@ from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
 from rt import timecode
 from rt.audio import AudioBus
-from rt.capture import sources
+from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
 from rt.capture.request import CaptureRequest, parse_options
 from rt.clock import Clock
@@ -89,7 +89,6 @@ class Parameters:
             raise OptionError(f"input {spec!r} was given ({error}); write synthetic:{accepted}, any of them left out") from None
 
 
-@sources.register("synthetic")
 class SyntheticSource:
     """Paced by the clock like a camera with one buffer: a picture that nobody fetched in time is gone."""
 
@@ -267,3 +266,6 @@ def _pair(text: str, separator: str, kind: Any) -> Any:
     if not found:
         raise ValueError(f"{text!r} lacks a {separator!r}")
     return kind(first), kind(second)
+
+
+sources.register("synthetic")(SourceKind(recognises, SyntheticSource))

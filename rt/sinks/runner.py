@@ -64,9 +64,7 @@ class SinkRunner:
         """Leaves a frame, whose slot the caller has retained for this sink. Blocks only for a lossless sink that is behind."""
         displaced = self._box.put(frame)
         if displaced is not None:
-            if self.state is not SinkState.FAILED:
-                self._metrics.drop(f"sink:{self.sink.name}", self._clock.now_ns())
-            _release(displaced)
+            self._lose(displaced)
 
     def end(self) -> None:
         """No more frames come; what waits is still written."""
@@ -88,6 +86,12 @@ class SinkRunner:
             facts["error"] = str(self.error)
         return {**facts, **self.sink.statistics()}
 
+    def _lose(self, frame: Frame) -> None:
+        """Counts and releases a frame that this sink will not show. What a sink that has failed no longer takes is no drop."""
+        if self.state is not SinkState.FAILED:
+            self._metrics.drop(f"sink:{self.sink.name}", self._clock.now_ns())
+        _release(frame)
+
     # --- runner thread ---
 
     def _run(self) -> None:
@@ -102,7 +106,7 @@ class SinkRunner:
         finally:
             self._box.close()
             for frame in self._box.drain():
-                _release(frame)
+                self._lose(frame)
 
     def _serve_until_broken(self) -> bool:
         """One connection from open to close. True when the work is over, False when it is to be tried again."""
@@ -130,10 +134,12 @@ class SinkRunner:
                 continue
             try:
                 self.sink.write(frame)
-                self._frames += 1
-                self._metrics.age(self.sink.name, frame.age_ms(self._clock.now_ns()))
-            finally:
-                _release(frame)
+            except BaseException:
+                self._lose(frame)
+                raise
+            self._frames += 1
+            self._metrics.age(self.sink.name, frame.age_ms(self._clock.now_ns()))
+            _release(frame)
 
     def _patience_s(self) -> float | None:
         deadline_ns = self.sink.deadline_ns()
@@ -152,7 +158,7 @@ class SinkRunner:
         self._become(SinkState.RETRYING)
         log.warning("%s; next try in %d s", error, pause_s, extra={"sink": self.sink.name})
         for frame in self._box.drain():
-            _release(frame)
+            self._lose(frame)
         return self._clock.wait_until(self._clock.now_ns() + pause_s * 1_000_000_000, self._stop)
 
     def _fail(self, error: SinkError) -> None:

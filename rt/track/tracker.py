@@ -64,7 +64,7 @@ class Tracker:
         """``iris``: where given, it says where the eyes of every face that is seen look."""
         self._detector = detector
         self._mesh = mesh
-        self._options = options
+        self._options = self._next_options = options
         self._iris = iris
         self._tracks: list[Track] = []
         self._removed: list[int] = []
@@ -73,11 +73,12 @@ class Tracker:
         self._cuts = CutDetector()
 
     def configure(self, options: TrackOptions) -> None:
-        """Takes effect with the next frame; faces keep their ids."""
-        self._options = options
+        """Takes effect with the next frame, as a whole; faces keep their ids. Any thread."""
+        self._next_options = options
 
     def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
         """The faces of ``image`` (uint8 [H, W, 3] BGR): seen, held or lost, the longest known first."""
+        self._options = self._next_options
         if self._cuts.is_cut(image):
             self._keep([track for track in self._tracks if self._is_unmoved(track, image)])
         for track in self._tracks:
