@@ -1,0 +1,122 @@
+"""Alignment: five points of a face, the places where a model wants them, and the similarity between the two."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from engines.mesh.regions import LEFT_EYE, RIGHT_EYE
+
+TEMPLATES = {
+    "arcface_112_v1": (
+        (0.35473214, 0.45658929),
+        (0.64526786, 0.45658929),
+        (0.5, 0.61154464),
+        (0.37913393, 0.776875),
+        (0.62086607, 0.776875),
+    ),
+    "arcface_112_v2": (
+        (0.34191607, 0.46157411),
+        (0.65653393, 0.45983393),
+        (0.500225, 0.64050536),
+        (0.37097589, 0.82469196),
+        (0.63151696, 0.82325089),
+    ),
+    "arcface_128": (
+        (0.36167656, 0.40387734),
+        (0.63696719, 0.40235469),
+        (0.50019687, 0.56044219),
+        (0.38710391, 0.72160547),
+        (0.61507734, 0.72034453),
+    ),
+    "ffhq_512": (
+        (0.37691676, 0.46864664),
+        (0.62285697, 0.46912813),
+        (0.50123859, 0.61331904),
+        (0.39308822, 0.725411),
+        (0.61150205, 0.72490465),
+    ),
+    "mtcnn_512": (
+        (0.36562865, 0.46733799),
+        (0.63305391, 0.46585885),
+        (0.50019127, 0.61942959),
+        (0.39032951, 0.77598822),
+        (0.61178945, 0.77476328),
+    ),
+    "dfl_whole_face": (
+        (0.35342266, 0.39285716),
+        (0.62797622, 0.39285716),
+        (0.48660713, 0.5401786),
+        (0.38839287, 0.68750011),
+        (0.59821427, 0.68750011),
+    ),
+}
+"""Where models want the five points, as shares of their crop's side: InsightFace's, FFHQ's and DeepFaceLab's, as their users give them."""
+
+NOSE_TIP, MOUTH_LEFT, MOUTH_RIGHT = 1, 61, 291
+"""FaceMesh's vertices; left and right as the viewer sees them."""
+
+
+def template(name: str, side: int) -> np.ndarray:
+    """float32 [5, 2] pixels of a ``side`` × ``side`` crop."""
+    return np.array(TEMPLATES[name], np.float32) * side
+
+
+def five_of_mesh(points: np.ndarray) -> np.ndarray:
+    """float32 [5, 2]: the middles of the eyes' rims, the tip of the nose and the corners of the mouth of FaceMesh points [468, 2+]."""
+    eyes = [points[ring, :2].mean(0) for ring in (LEFT_EYE, RIGHT_EYE)]
+    return np.stack([*eyes, *points[[NOSE_TIP, MOUTH_LEFT, MOUTH_RIGHT], :2]]).astype(np.float32)
+
+
+def similarity(points: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """float32 [2, 3]: the turn, scale and shift that takes ``points`` [N, 2] nearest to ``wanted`` [N, 2] (least squares).
+
+    With points as complex numbers p, w less their means, the least-squares a of w = a·p is Σ p̄·w / Σ |p|²
+    (Umeyama 1991 without the reflection, which a complex factor cannot be).
+    """
+    p, w = points.astype(np.float64), wanted.astype(np.float64)
+    middle_p, middle_w = p.mean(0), w.mean(0)
+    p, w = p - middle_p, w - middle_w
+    norm = max(float((p * p).sum()), 1e-12)
+    cos = float((p * w).sum()) / norm
+    sin = float((p[:, 0] * w[:, 1] - p[:, 1] * w[:, 0]).sum()) / norm
+    turn = np.array([[cos, -sin], [sin, cos]])
+    return np.column_stack([turn, middle_w - turn @ middle_p]).astype(np.float32)
+
+
+def inverse(matrix: np.ndarray) -> np.ndarray:
+    """float32 [2, 3]: the way back of a similarity."""
+    turn = np.linalg.inv(matrix[:, :2].astype(np.float64))
+    return np.column_stack([turn, -turn @ matrix[:, 2]]).astype(np.float32)
+
+
+def crop_bgr(image: np.ndarray, matrix: np.ndarray, side: int) -> np.ndarray:
+    """uint8 [side, side, 3] BGR of ``image`` (uint8 [H, W, 3] BGR) by ``matrix`` [2, 3] (picture → crop); its border goes on outside.
+
+    A crop that is much smaller than what it shows is taken from the picture's halves: bilinear sampling alone would let noise through.
+    """
+    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+    if scale >= 0.5:
+        return cv2.warpAffine(image, matrix, (side, side), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    factor = 2 ** int(np.floor(np.log2(1 / max(scale, 1 / 64))))
+    return _reduced_crop(image, matrix, side, factor)
+
+
+def _reduced_crop(image: np.ndarray, matrix: np.ndarray, side: int, factor: int) -> np.ndarray:
+    """The same over the part that the crop shows, reduced by a whole ``factor``: pixel i of it covers factor·i … factor·i + factor-1."""
+    corners = np.array([[0, 0], [side, 0], [side, side], [0, side]], np.float32)
+    back = inverse(matrix)
+    seen = corners @ back[:, :2].T + back[:, 2]
+    height, width = image.shape[:2]
+    left, top = np.clip(np.floor(seen.min(0)).astype(int) - factor, 0, [width, height])
+    right, bottom = np.clip(np.ceil(seen.max(0)).astype(int) + factor, 0, [width, height])
+    columns, rows = int(right - left) // factor, int(bottom - top) // factor
+    if not columns or not rows:
+        return cv2.warpAffine(image, matrix, (side, side), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    part = image[top : top + rows * factor, left : left + columns * factor]
+    small = cv2.resize(part, (columns, rows), interpolation=cv2.INTER_AREA)
+    middle = (factor - 1) / 2
+    moved = matrix.astype(np.float64).copy()
+    moved[:, 2] += matrix[:, :2].astype(np.float64) @ [left + middle, top + middle]
+    moved[:, :2] *= factor
+    return cv2.warpAffine(small, moved, (side, side), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)

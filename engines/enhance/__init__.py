@@ -1,0 +1,1 @@
+"""Enhancers: a swapped face in, a sharper one out. A family is a file in this folder, named in the last lines."""

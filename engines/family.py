@@ -1,0 +1,115 @@
+"""The contract of every model family: what its files look like, and how one of them becomes a working part.
+
+A family is one file, in the room of its kind, that registers itself in ``families`` where it stands; its whole knowledge (names,
+norms, templates, layouts) lives there. Files are told apart by their graph, never by their name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from engines.registry import Registry
+from engines.session import Session, TensorSpec
+
+
+class Kind(StrEnum):
+    """What a part does; the option of the command line that takes it bears the same name."""
+
+    DETECTOR = "detector"
+    LANDMARKS = "landmarks"
+    IDENTITY = "identity"
+    """A recogniser: an aligned face → an embedding."""
+    CONVERTER = "converter"
+    """An embedding of one recogniser → what a swapper was trained on."""
+    SWAPPER = "swapper"
+    ENHANCER = "enhancer"
+    MASK = "mask"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What an ONNX file says of itself, read without running it."""
+
+    inputs: tuple[TensorSpec, ...]
+    """In the file's order, constants left out."""
+    outputs: tuple[TensorSpec, ...]
+    last_initializer: TensorSpec | None = None
+    """Some families keep a matrix there (inswapper's emap)."""
+    opset: int = 0
+
+    def describe(self) -> str:
+        """``input float32[1, 3, 128, 128] → output float32[1, 3, 128, 128]``, for people."""
+        return f"{_tensors(self.inputs)} → {_tensors(self.outputs)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model on this machine whose family is known."""
+
+    name: str
+    """What a person calls it: the catalogue's name, or the file's stem."""
+    path: Path
+    sha256: str
+    family: str
+    graph: Graph
+
+
+class Kit(Protocol):
+    """What a family may ask of the program while it opens one of its models."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What the user asked of parts, by name: ``pixel_boost`` (int, 1 to 4), ``enhancer_weight`` (float in [0, 1])."""
+        ...
+
+    def session(self, model: ModelFile) -> Session:
+        """The model, on the runtime that suits this machine. Raises ``ModelError``."""
+        ...
+
+    def part(self, kind: Kind, names: Sequence[str]) -> Any:
+        """Another model that this one needs, opened: the first of ``names`` that is on this machine.
+
+        Raises ``ModelError`` saying which are accepted and how to get one.
+        """
+        ...
+
+
+class Family(Protocol):
+    """One family of models. Stateless: registered once, asked from any thread."""
+
+    kind: Kind
+
+    def differences(self, graph: Graph) -> tuple[str, ...]:
+        """What keeps ``graph`` from being of this family, a clause each; empty where it fits."""
+        ...
+
+    def open(self, model: ModelFile, kit: Kit) -> Any:
+        """A part that keeps the contract of ``kind``. Raises ``ModelError``."""
+        ...
+
+
+families: Registry[Family] = Registry("model family")
+
+
+def _tensors(specs: Sequence[TensorSpec]) -> str:
+    return ", ".join(f"{spec.name} {spec.dtype}[{', '.join(map(str, spec.shape))}]" for spec in specs) or "nothing"
+
+
+def shape_differences(what: str, spec: TensorSpec | None, shape: Sequence[int | None], dtypes: Sequence[str]) -> tuple[str, ...]:
+    """How ``spec`` differs from ``shape`` (None: any size; a dimension that may vary fits every size) and ``dtypes`` (NumPy names)."""
+    if spec is None:
+        return (f"it has no {what}",)
+    found: list[str] = []
+    fits = len(spec.shape) == len(shape) and all(
+        want is None or not isinstance(have, int) or have == want for have, want in zip(spec.shape, shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if want is None else str(want) for want in shape)
+        found.append(f"its {what} is [{', '.join(map(str, spec.shape))}], not [{wanted}]")
+    if str(spec.dtype) not in dtypes:
+        found.append(f"its {what} is {spec.dtype}, not {' or '.join(dtypes)}")
+    return tuple(found)
