@@ -273,3 +273,22 @@ def test_warming_up_leaves_no_face_behind(worn: MeshIdentity) -> None:
     swapper = MeshSwapper()
     swapper.warm_up()
     assert level(swapper, lit(0.7), worn, 1, face_id=-1) == pytest.approx(level(MeshSwapper(), lit(0.7), worn, 1))
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.5])
+def test_a_photo_of_any_size_is_drawn_where_its_face_is(portraits: Sequence[SourceFace], factor: float) -> None:
+    """A portrait on itself: the picture may change its light but not its place (a quarter of a pixel was once lost in scaling)."""
+    face = portraits[0]
+    size = (round(face.image.shape[1] * factor), round(face.image.shape[0] * factor))
+    scale = np.array([size[0] / face.image.shape[1], size[1] / face.image.shape[0]])
+    points = face.landmarks.points.copy()
+    points[:, :2] = (points[:, :2] + 0.5) * scale - 0.5
+    photo = SourceFace(cv2.resize(face.image, size, interpolation=cv2.INTER_AREA), Landmarks(points, 1.0), "scaled")
+    swapper = MeshSwapper()
+    drawn = dress(swapper, face.image, face.landmarks.points, swapper.prepare([photo]))
+    low, high = face.landmarks.points[:, :2].min(0).astype(int), face.landmarks.points[:, :2].max(0).astype(int)
+    before, after = (
+        cv2.cvtColor(picture[low[1] : high[1], low[0] : high[0]], cv2.COLOR_BGR2GRAY).astype(np.float32) for picture in (face.image, drawn)
+    )
+    (right, down), _ = cv2.phaseCorrelate(before, after, cv2.createHanningWindow(before.shape[::-1], cv2.CV_32F))
+    assert np.hypot(right, down) < 0.2

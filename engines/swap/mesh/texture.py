@@ -101,7 +101,7 @@ def _cut_out(image: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndar
     scale = min(ENLARGE_MAX, SIDE / float(np.ptp(points[:, 0])))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     cut = cv2.resize(image[top:bottom, left:right], None, fx=scale, fy=scale, interpolation=how)
-    moved = (points - [left, top, 0]) * scale
+    moved = (points - [left - 0.5, top - 0.5, 0]) * scale - [0.5, 0.5, 0]  # a pixel's centre is half a pixel from its border
     return cut, moved.astype(np.float32)
 
 

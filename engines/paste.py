@@ -1,0 +1,56 @@
+"""The way back: a crop that a network has painted becomes a patch of the picture it was cut from."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import cv2
+import numpy as np
+
+from engines.align import inverse
+from engines.swap.contract import Patch
+
+EDGE_SHARE = 0.12
+"""Width of the soft border of a crop, as a share of its side: a network's crop fits the frame best in its middle."""
+
+
+@lru_cache(maxsize=16)
+def soft_box(side: int, edge: float = EDGE_SHARE) -> np.ndarray:
+    """uint8 [side, side], read only: 255 in the middle, falling to 0 at the border along a raised cosine ``edge``·side wide."""
+    from_border = np.minimum(np.arange(side), np.arange(side)[::-1]).astype(np.float64)
+    ramp = 0.5 - 0.5 * np.cos(np.pi * np.clip(from_border / max(1.0, edge * side), 0, 1))
+    box = np.round(255 * np.outer(ramp, ramp)).astype(np.uint8)
+    box.setflags(write=False)
+    return box
+
+
+def paste(crop: np.ndarray, alpha: np.ndarray, matrix: np.ndarray, shape: tuple[int, ...]) -> Patch | None:
+    """``crop`` (uint8 [S, S, 3] BGR) and ``alpha`` (uint8 [S, S]) laid back over a picture of ``shape`` (H, W, …).
+
+    ``matrix``: float32 [2, 3], the similarity by which the crop was taken (picture → crop). Works on the crop's box alone. None
+    where the crop lies outside of the picture.
+    """
+    box = _box(matrix, crop.shape[0], shape)
+    if box is None:
+        return None
+    left, top, right, bottom = box
+    moved = matrix.copy()
+    moved[:, 2] += matrix[:, :2] @ np.array([left, top], np.float32)
+    size, flags = (right - left, bottom - top), cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    pixels = cv2.warpAffine(crop, moved, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    shown = cv2.warpAffine(alpha, moved, size, flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
+    return Patch(pixels, shown, left, top)
+
+
+def _box(matrix: np.ndarray, side: int, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
+    """Left, top, right, bottom of the crop's pixels in the picture, cut to it."""
+    if not np.isfinite(matrix).all() or math.hypot(matrix[0, 0], matrix[1, 0]) < 1e-6:
+        return None
+    back = inverse(matrix)
+    corners = np.array([[0, 0], [side, 0], [side, side], [0, side]], np.float32) - 0.5
+    seen = corners @ back[:, :2].T + back[:, 2]
+    height, width = shape[:2]
+    left, top = np.maximum(np.floor(seen.min(0)).astype(int), 0)
+    right, bottom = np.minimum(np.ceil(seen.max(0)).astype(int) + 1, [width, height])
+    return None if right <= left or bottom <= top else (int(left), int(top), int(right), int(bottom))
