@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import cv2
 import numpy as np
 
@@ -66,6 +68,21 @@ def five_of_mesh(points: np.ndarray) -> np.ndarray:
     """float32 [5, 2]: the middles of the eyes' rims, the tip of the nose and the corners of the mouth of FaceMesh points [468, 2+]."""
     eyes = [points[ring, :2].mean(0) for ring in (LEFT_EYE, RIGHT_EYE)]
     return np.stack([*eyes, *points[[NOSE_TIP, MOUTH_LEFT, MOUTH_RIGHT], :2]]).astype(np.float32)
+
+
+class Aligner(Protocol):
+    """Where the five points of a tracked face are."""
+
+    def five(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """float32 [5, 2] pixels; ``image`` uint8 [H, W, 3] BGR, ``points`` float32 [468, 3] FaceMesh landmarks in it."""
+        ...
+
+
+class MeshAligner:
+    """From FaceMesh's points alone: steady, since they were filtered, and free."""
+
+    def five(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        return five_of_mesh(points)
 
 
 def similarity(points: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from engines.align import Aligner
 from engines.registry import Registry
 from engines.session import Session, TensorSpec
 
@@ -64,6 +65,11 @@ class Kit(Protocol):
     @property
     def options(self) -> Mapping[str, Any]:
         """What the user asked of parts, by name: ``pixel_boost`` (int, 1 to 4), ``enhancer_weight`` (float in [0, 1])."""
+        ...
+
+    @property
+    def aligner(self) -> Aligner:
+        """Says where the five points of a tracked face are."""
         ...
 
     def session(self, model: ModelFile) -> Session:

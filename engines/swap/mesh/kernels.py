@@ -131,9 +131,7 @@ def draw(
                 fs, ft = min(max(s - i, 0.0), 1.0), min(max(r - j, 0.0), 1.0)
                 w11 = fs * ft
                 w10, w01, w00 = fs - w11, ft - w11, 1 - fs - ft + w11
-                opaque = (
-                    texture[j, i, 3] * w00 + texture[j, i + 1, 3] * w10 + texture[j + 1, i, 3] * w01 + texture[j + 1, i + 1, 3] * w11
-                )
+                opaque = texture[j, i, 3] * w00 + texture[j, i + 1, 3] * w10 + texture[j + 1, i, 3] * w01 + texture[j + 1, i + 1, 3] * w11
                 alpha[y, x] = np.uint8(q * opaque + 0.5)
                 if alpha[y, x]:  # hair, rims and what is turned away cost no colours
                     b0 = texture[j, i, 0] * w00 + texture[j, i + 1, 0] * w10 + texture[j + 1, i, 0] * w01 + texture[j + 1, i + 1, 0] * w11

@@ -1,0 +1,113 @@
+"""DFM (DeepFaceLive): a network trained for one person; an ONNX file by another name. No photo is needed: the file is the identity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from engines.align import Aligner, crop_bgr, similarity, template
+from engines.errors import ModelError
+from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.paste import paste, soft_box
+from engines.session import Session, TensorSpec
+from engines.swap.contract import Patch, SourceFace
+
+TEMPLATE = "dfl_whole_face"
+
+ERODE, BLUR_SIGMA = 2, 6.25
+"""The mask loses so many rings of pixels and is blurred by so much, at 256 pixels: FaceFusion's figures for these files."""
+
+SMALLEST_FACE_PX = 12.0
+
+MORPH = 0.75
+"""DeepFaceLive's own middle of the way to the person, for files that ask (AMP models)."""
+
+
+class DfmSwapper:
+    """``swap`` belongs to one thread."""
+
+    def __init__(self, model: ModelFile, session: Session, aligner: Aligner, morph: float = MORPH) -> None:
+        self.name = model.name
+        self._session = session
+        self._aligner = aligner
+        self._face = next(spec for spec in session.inputs if len(spec.shape) == 4)
+        self._side = side_of(self._face)
+        self._feeds = {spec.name: np.array([morph], spec.dtype) for spec in session.inputs if spec is not self._face}
+
+    @property
+    def runtime(self) -> str:
+        """What runs the network, for people."""
+        return self._session.runtime
+
+    def warm_up(self) -> None:
+        self._run(np.zeros((self._side, self._side, 3), np.uint8))
+
+    def prepare(self, faces: Sequence[SourceFace]) -> str:
+        """The file's name: photos are not looked at."""
+        return self.name
+
+    def swap(self, image: np.ndarray, points: np.ndarray, identity: str, face_id: int, captured_ns: int) -> Patch | None:
+        """See ``engines.swap.contract.Swapper``. Raises ``ModelError`` where the network gives something else than its family does."""
+        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
+            return None
+        matrix = similarity(self._aligner.five(image, points), template(TEMPLATE, self._side))
+        picture, mask = self._run(crop_bgr(image, matrix, self._side))
+        return paste(_levels(picture), np.minimum(_levels(_softened(mask)), soft_box(self._side)), matrix, image.shape)
+
+    def forget(self, face_id: int) -> None:
+        """Nothing is remembered."""
+
+    def _run(self, crop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """uint8 BGR [S, S, 3] → float32 picture [S, S, 3] BGR and mask [S, S], both in [0, 1]."""
+        face = (crop[None] / np.float32(255)).astype(self._face.dtype)
+        results = list(self._session.run({self._face.name: face, **self._feeds}).values())
+        shapes = [result.shape for result in results]
+        side = self._side
+        if shapes[:3] != [(1, side, side, 1), (1, side, side, 3), (1, side, side, 1)]:
+            raise ModelError(f"{self.name} gave {shapes}; a DFM file gives a mask, a face and a mask of {side} pixels, in this order")
+        target_mask, picture, made_mask = (np.nan_to_num(result[0].astype(np.float32, copy=False)) for result in results[:3])
+        return picture, np.minimum(target_mask, made_mask)[..., 0]
+
+
+def side_of(spec: TensorSpec) -> int:
+    """Pixels of the square that a file takes. Raises ``ModelError`` where it leaves that open."""
+    side = spec.shape[1]
+    if not isinstance(side, int):
+        raise ModelError(f"the input {spec.name} has no fixed size; a DFM file has one of 64 to 512 pixels")
+    return side
+
+
+def _softened(mask: np.ndarray) -> np.ndarray:
+    scale = mask.shape[0] / 256
+    inner = cv2.erode(mask, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (3, 3)), iterations=max(1, round(ERODE * scale)))
+    soft: np.ndarray = cv2.GaussianBlur(inner, (0, 0), BLUR_SIGMA * scale)
+    return soft
+
+
+def _levels(values: np.ndarray) -> np.ndarray:
+    levels: np.ndarray = np.round(255 * np.clip(values, 0, 1)).astype(np.uint8)
+    return levels
+
+
+class DfmFamily:
+    """`in_face:0` [·, S, S, 3], maybe `morph_value:0` [1]; out, by place: mask of the target, the face, its mask."""
+
+    kind = Kind.SWAPPER
+
+    def differences(self, graph: Graph) -> tuple[str, ...]:
+        pictures = [spec for spec in graph.inputs if len(spec.shape) == 4]
+        others = [spec for spec in graph.inputs if len(spec.shape) != 4]
+        if len(pictures) != 1 or len(others) > 1 or len(graph.outputs) != 3:
+            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not a face (and a morph value) in and three out",)
+        found = shape_differences("face input", pictures[0], (None, None, None, 3), ("float32",))
+        for what, spec, channels in zip(("first", "second", "third"), graph.outputs, (1, 3, 1), strict=True):
+            found += shape_differences(f"{what} output", spec, (None, None, None, channels), ("float32",))
+        return found
+
+    def open(self, model: ModelFile, kit: Kit) -> DfmSwapper:
+        return DfmSwapper(model, kit.session(model), kit.aligner)
+
+
+families.register("dfm")(DfmFamily())

@@ -1,0 +1,190 @@
+"""What all neural swappers share: align → normalise → network → paste. A family says in a ``Recipe`` how; it is one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from engines.align import Aligner, MeshAligner, crop_bgr, similarity, template
+from engines.errors import ModelError
+from engines.family import Graph, Kit, ModelFile
+from engines.paste import paste, soft_box
+from engines.session import Session, TensorSpec
+from engines.swap.contract import Patch, SourceFace
+from engines.tensor import UNIT, Norm
+
+SMALLEST_FACE_PX = 12.0
+
+
+class SourceFeed(Protocol):
+    """Turns photos of a person into what a network takes for the face to wear."""
+
+    def prepare(self, faces: Sequence[SourceFace]) -> np.ndarray:
+        """float32, the network's second input. Raises ``PhotoError``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What one file's network wants and gives."""
+
+    template: str
+    """Where the five points lie: a key of ``engines.align.TEMPLATES``."""
+    side: int
+    """Pixels of the crop."""
+    given: Norm = UNIT
+    """Norm of the target's crop."""
+    made: Norm = UNIT
+    """Norm of the network's picture."""
+
+
+class NeuralSwapper:
+    """``swap`` belongs to one thread; ``prepare`` is any thread's, one at a time."""
+
+    def __init__(
+        self,
+        model: ModelFile,
+        session: Session,
+        recipe: Recipe,
+        feed: SourceFeed,
+        *,
+        boost: int = 1,
+        aligner: Aligner | None = None,
+    ) -> None:
+        """``boost``: the crop is so many times as large a side, cut by stride into boost² crops of the network's size."""
+        self.name = model.name
+        self._session = session
+        self._recipe = recipe
+        self._feed = feed
+        self._boost = boost
+        self._aligner = aligner or MeshAligner()
+        self._target, self._source = _inputs(session.inputs, model.name)
+        side, batch = recipe.side, boost * boost
+        self._planes = np.empty((batch, 3, side, side), np.float32)
+        self._crop = np.empty((side * boost, side * boost, 3), np.uint8)
+        self._at_once = batch == 1 or not isinstance(self._target.shape[0], int)
+
+    @property
+    def runtime(self) -> str:
+        """What runs the network, for people."""
+        return self._session.runtime
+
+    def warm_up(self) -> None:
+        """One run with a grey picture: networks allocate, and compile kernels, at their first."""
+        self._planes[:] = 0
+        source = np.zeros([n if isinstance(n, int) else 1 for n in self._source.shape], np.float32) if self._source else None
+        self._run(source)
+
+    def prepare(self, faces: Sequence[SourceFace]) -> np.ndarray:
+        """float32: what the network takes for the face to wear."""
+        return self._feed.prepare(faces)
+
+    def swap(self, image: np.ndarray, points: np.ndarray, identity: np.ndarray, face_id: int, captured_ns: int) -> Patch | None:
+        """See ``engines.swap.contract.Swapper``. Raises ``ModelError`` where the network gives something else than its file says."""
+        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
+            return None
+        side = self._recipe.side * self._boost
+        matrix = similarity(self._aligner.five(image, points), template(self._recipe.template, side))
+        self._split(crop_bgr(image, matrix, side))
+        pictures, shown = self._run(identity)
+        self._join(pictures)
+        return paste(self._crop, self._alpha(shown, side), matrix, image.shape)
+
+    def forget(self, face_id: int) -> None:
+        """Nothing is remembered."""
+
+    def _split(self, crop: np.ndarray) -> None:
+        """Sub-sample (i, j) is every boost-th pixel from row i and column j on: each shows the whole face."""
+        step = self._boost
+        for number, plane in enumerate(self._planes):
+            self._recipe.given.to_tensor(crop[number // step :: step, number % step :: step], plane)
+
+    def _join(self, pictures: np.ndarray) -> None:
+        step = self._boost
+        for number, picture in enumerate(pictures):
+            self._recipe.made.to_picture(picture, self._crop[number // step :: step, number % step :: step])
+
+    def _run(self, source: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """float32 [boost², 3, S, S], and where the network also says what is face: float32 [boost², S, S] in [0, 1]."""
+        if self._at_once:
+            return self._ask(self._planes, source)
+        answers = [self._ask(plane[None], source) for plane in self._planes]
+        masks = [mask for _, mask in answers if mask is not None]
+        return np.concatenate([picture for picture, _ in answers]), np.concatenate(masks) if masks else None
+
+    def _ask(self, planes: np.ndarray, source: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        feeds: dict[str, np.ndarray] = {self._target.name: planes.astype(self._target.dtype, copy=False)}
+        if self._source is not None:
+            assert source is not None, "a swapper with a source input prepares one"
+            feeds[self._source.name] = _repeated(source, len(planes), self._source)
+        results = list(self._session.run(feeds).values())
+        if not results or results[0].shape != planes.shape:
+            given = results[0].shape if results else "nothing"
+            raise ModelError(f"{self.name} gave {given} where {planes.shape} was expected; check the file with `ffrt models verify`")
+        return results[0].astype(np.float32, copy=False), _mask_of(results[1:], planes.shape)
+
+    def _alpha(self, shown: np.ndarray | None, side: int) -> np.ndarray:
+        box = soft_box(side)
+        if shown is None:
+            return box
+        whole = np.empty((side, side), np.float32)
+        for number, mask in enumerate(shown):
+            whole[number // self._boost :: self._boost, number % self._boost :: self._boost] = mask
+        return np.minimum(box, np.round(255 * np.clip(np.nan_to_num(whole), 0, 1)).astype(np.uint8))
+
+
+def boost_of(options: Mapping[str, Any]) -> int:
+    """The user's ``pixel_boost``, 1 where none was asked for."""
+    return int(options.get("pixel_boost", 1))
+
+
+def opened(model: ModelFile, kit: Kit, recipe: Recipe, feed: SourceFeed) -> NeuralSwapper:
+    """What ``Family.open`` returns for a usual swapper."""
+    return NeuralSwapper(model, kit.session(model), recipe, feed, boost=boost_of(kit.options), aligner=kit.aligner)
+
+
+def target_side(graph: Graph, usual: int) -> int:
+    """Side of the target's crop; ``usual`` where the file leaves it open."""
+    side = target_of(graph).shape[-1]
+    return side if isinstance(side, int) else usual
+
+
+def target_of(graph: Graph) -> TensorSpec:
+    """The input that takes the target: the one of that name, else the largest picture, else the last."""
+    pictures = [spec for spec in graph.inputs if len(spec.shape) == 4]
+    named = [spec for spec in pictures if spec.name.startswith("target")]
+    largest = max((_side(spec) for spec in pictures), default=0)
+    return (named or [spec for spec in pictures if _side(spec) == largest])[-1]
+
+
+def _side(spec: TensorSpec) -> int:
+    side = spec.shape[-1]
+    return side if isinstance(side, int) else 0
+
+
+def _inputs(specs: Sequence[TensorSpec], name: str) -> tuple[TensorSpec, TensorSpec | None]:
+    """Target and source. By shape, and by name only where both are pictures."""
+    if not any(len(spec.shape) == 4 for spec in specs):
+        raise ModelError(f"{name} takes no picture; a swapper takes one of [1, 3, S, S]")
+    target = target_of(Graph(tuple(specs), ()))
+    others = [spec for spec in specs if spec is not target]
+    return target, others[0] if others else None
+
+
+def _repeated(source: np.ndarray, count: int, spec: TensorSpec) -> np.ndarray:
+    """``source`` [1, …] once for every crop, unless the graph takes just one."""
+    rows = count if not isinstance(spec.shape[0], int) else spec.shape[0]
+    whole = np.repeat(source, rows, 0) if rows != 1 else source
+    return np.ascontiguousarray(whole.astype(spec.dtype, copy=False))
+
+
+def _mask_of(results: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray | None:
+    """The output that is one channel of the picture's size, whatever its name."""
+    for result in results:
+        if result.shape == (shape[0], 1, *shape[2:]):
+            mask: np.ndarray = result[:, 0].astype(np.float32, copy=False)
+            return mask
+    return None

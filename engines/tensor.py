@@ -1,0 +1,61 @@
+"""Between pictures and the tensors of networks: one pass each way, compiled by numba."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numba
+import numpy as np
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Statistics of ImageNet's RGB in [0, 1], which networks of torchvision's line are trained with."""
+
+
+@dataclass(frozen=True)
+class Norm:
+    """What a network makes of colours: (value in [0, 1] - mean) / std, a number for R, G and B."""
+
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    table: np.ndarray = field(init=False, repr=False, compare=False)
+    """float32 [3, 256]: RGB level → the network's value."""
+
+    def __post_init__(self) -> None:
+        levels = np.arange(256) / 255
+        rows = [(levels - mean) / std for mean, std in zip(self.mean, self.std, strict=True)]
+        object.__setattr__(self, "table", np.array(rows, np.float32))
+
+    def to_tensor(self, picture: np.ndarray, out: np.ndarray) -> None:
+        """uint8 [H, W, 3] BGR → ``out`` float32 [3, H, W] RGB."""
+        _to_planes(picture, self.table, out)
+
+    def to_picture(self, tensor: np.ndarray, out: np.ndarray) -> None:
+        """float32 [3, H, W] RGB → ``out`` uint8 [H, W, 3] BGR, rounded and cut to 0…255; what is no number becomes 0."""
+        scale, shift = 255 * np.array(self.std, np.float32), 255 * np.array(self.mean, np.float32)
+        _to_levels(tensor, scale, shift, out)
+
+
+UNIT = Norm()
+"""Values in [0, 1]."""
+
+SIGNED = Norm((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+"""Values in [-1, 1]."""
+
+IMAGENET = Norm(IMAGENET_MEAN, IMAGENET_STD)
+
+
+@numba.njit(cache=True, nogil=True)
+def _to_planes(picture: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
+    for y in range(picture.shape[0]):
+        for x in range(picture.shape[1]):
+            for c in range(3):
+                out[c, y, x] = table[c, picture[y, x, 2 - c]]
+
+
+@numba.njit(cache=True, nogil=True)
+def _to_levels(tensor: np.ndarray, scale: np.ndarray, shift: np.ndarray, out: np.ndarray) -> None:
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            for c in range(3):
+                value = tensor[c, y, x] * scale[c] + shift[c] + 0.5
+                out[y, x, 2 - c] = np.uint8(min(255.0, max(0.0, value)))  # NaN compares false: 0
