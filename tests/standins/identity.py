@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+
 from standins.graphs import node, save, value
 
 CELLS = 8

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+
 from standins.graphs import node, save, value
 
 KEPT = np.array([0.2, 0.5, 0.8], np.float32)

@@ -16,6 +16,7 @@ from engines.swap.mesh.colour import LOG_OFFSET
 from engines.swap.mesh.facing import Facing
 from engines.swap.mesh.identity import MeshIdentity, prepare
 from engines.swap.mesh.light import Light, Nearness
+from engines.swap.mesh.registration import Draw, registered
 
 SEAM_FOREHEAD, SEAM_SIDE, SEAM_JAW = 0.34, 0.24, 0.15
 """Width over which the patch fades out toward the oval, in inter-ocular distances."""
@@ -39,7 +40,7 @@ class MeshSwapper:
         self._alpha = np.empty(0, np.uint8)
 
     def prepare(self, faces: Sequence[SourceFace]) -> MeshIdentity:
-        return prepare(faces)
+        return prepare([registered(face, _drawing(face)) for face in faces])
 
     def swap(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, face_id: int, captured_ns: int) -> Patch | None:
         if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
@@ -93,6 +94,12 @@ class MeshSwapper:
     def _ringed(self, values: np.ndarray) -> np.ndarray:
         """float32 [468 + R, 3]: the rings inside eyes and mouth take the values of their rims."""
         return np.concatenate([values, values[self._mesh.ring]]).astype(np.float32)
+
+
+def _drawing(face: SourceFace) -> Draw:
+    """Draws the face of one photo, with a swapper of its own: identities are prepared while another thread swaps."""
+    swapper, identity = MeshSwapper(), prepare([face])
+    return lambda image, points: swapper.swap(image, points, identity, 0, 0)
 
 
 def _inside(place: np.ndarray, image: np.ndarray) -> tuple[int, int, int, int] | None:
