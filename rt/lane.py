@@ -1,4 +1,4 @@
-"""A lane: one device's share of the line. The steps of a frame on it are track → swap → hide.
+"""A lane: one device's share of the line. The steps of a frame on it are track → swap → enhance → hide.
 
 Steps are given to the device's streams and ordered by events alone, so the same code drives threads on the host and streams
 on a GPU.
@@ -12,12 +12,13 @@ from typing import Protocol
 import numpy as np
 
 from engines.device.contract import Device
+from engines.swap.contract import Patch
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.lost import Treatment, treatment
 from rt.frame import FaceState, Frame, TrackedFace
 from rt.metrics import Metrics
-from rt.options import Look, OnLost
+from rt.options import Blending, Look, OnLost
 
 
 class FaceTracker(Protocol):
@@ -66,6 +67,8 @@ class Lane:
         compute.wait(upload.record())
         compute.enqueue(self._step, "track", self._track, frame)
         compute.enqueue(self._step, "swap", self._swap, frame, look)
+        if look.enhancer is not None:
+            compute.enqueue(self._step, "enhance", self._enhance, frame, look)
         compute.enqueue(self._step, "hide", self._hide, frame, look)
         download.wait(compute.record())
         download.enqueue(self._show, frame)
@@ -111,11 +114,27 @@ class Lane:
             if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                 host.blur_face(frame.pixels, face.points)
             else:
-                host.blend(frame.pixels, patch, look.opacity)
+                self._lay(frame, face, patch, look, look.opacity)
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
             look.swapper.forget(gone)
         self._known = present
+
+    def _enhance(self, frame: Frame, look: Look) -> None:
+        if look.swapper is None or look.identity is None or look.enhancer is None:
+            return
+        for face in self._faces(frame, look, Treatment.SWAP):
+            patch = look.enhancer.enhance(frame.pixels, face.points)
+            if patch is not None:
+                self._lay(frame, face, patch, look, look.enhancer_opacity)
+
+    @staticmethod
+    def _lay(frame: Frame, face: TrackedFace, patch: Patch, look: Look, opacity: float) -> None:
+        for mask in look.masks:
+            mask.limit(frame.pixels, face.points, patch)
+        if look.blending is Blending.SEAMLESS:
+            host.match_seam(frame.pixels, patch)
+        host.blend(frame.pixels, patch, opacity)
 
     def _hide(self, frame: Frame, look: Look) -> None:
         if look.swapper is None or look.identity is None:

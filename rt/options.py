@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from engines.enhance.contract import Enhancer
+from engines.mask.contract import Mask
 from engines.swap.contract import Swapper
 
 
@@ -22,6 +24,15 @@ class OnLost(StrEnum):
     """The picture passes unchanged: the real face may be seen."""
 
 
+class Blending(StrEnum):
+    """How a patch is joined to the frame."""
+
+    SOFT = "soft"
+    """By its alpha."""
+    SEAMLESS = "seamless"
+    """Its colours first move to those of the frame along the seam, as if only its gradients were pasted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """Whose face is worn, and how."""
@@ -33,3 +44,10 @@ class Look:
     opacity: float = 1.0
     """0 shows the person filmed, 1 the identity."""
     on_lost: OnLost = OnLost.HOLD
+    masks: tuple[Mask, ...] = ()
+    """What each leaves to the target is the target's."""
+    enhancer: Enhancer | None = None
+    """Works on every face that was swapped."""
+    enhancer_opacity: float = 0.8
+    """0 leaves the swap as it is, 1 shows the enhancer's picture alone."""
+    blending: Blending = Blending.SOFT

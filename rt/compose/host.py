@@ -35,6 +35,46 @@ def _blend(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, opacity: i
                     region[y, x, c] = (below * 65280 + (np.int32(pixels[y, x, c]) - below) * weight + 32640) // 65280
 
 
+SEAM_CELLS = 48
+"""The colour step along the seam is known and spread on a grid of at most so many cells a side: it is smooth by nature."""
+
+SEAM_ALPHA = (8, 200)
+"""Alpha of the ring in which patch and frame are compared: where the eye compares them."""
+
+
+def match_seam(pixels: np.ndarray, patch: Patch) -> None:
+    """Moves ``patch.pixels`` (in place) so that along its seam they have the colours of ``pixels`` (uint8 [H, W, 3] BGR).
+
+    The step between the two is taken in the ring where the patch fades and continued smoothly over its inside: the membrane
+    that pasting gradients amounts to (Farbman et al. 2009, "Coordinates for instant image cloning"), filled by pull and push
+    (Gortler et al. 1996, "The lumigraph", 6.2) on a coarse grid.
+    """
+    height, width = patch.alpha.shape
+    scale = min(1.0, SEAM_CELLS / max(height, width))
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    region = pixels[patch.top : patch.top + height, patch.left : patch.left + width]
+    below, above, alpha = (cv2.resize(part, size, interpolation=cv2.INTER_AREA) for part in (region, patch.pixels, patch.alpha))
+    ring = ((alpha >= SEAM_ALPHA[0]) & (alpha <= SEAM_ALPHA[1])).astype(np.float32)
+    if not ring.any():
+        return
+    step = (below.astype(np.float32) - above) * ring[..., None]
+    membrane = cv2.resize(_filled(step, ring), (width, height), interpolation=cv2.INTER_LINEAR)
+    cv2.add(patch.pixels, membrane, dst=patch.pixels, dtype=cv2.CV_8U)
+
+
+def _filled(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """float32 [h, w, 3]: ``values`` (times ``weight`` [h, w] in [0, 1]) where the weight is 1, a smooth continuation elsewhere."""
+    if max(weight.shape) == 1:
+        return values / max(float(weight[0, 0]), 1e-6)
+    half = ((weight.shape[1] + 1) // 2, (weight.shape[0] + 1) // 2)
+    few, some = (cv2.resize(part, half, interpolation=cv2.INTER_AREA) for part in (values, weight))
+    known = np.minimum(1, 4 * some)  # one cell of four is enough to know the coarse one
+    coarse = _filled(few * (known / np.maximum(some, 1e-6))[..., None], known)
+    rest = cv2.resize(coarse, weight.shape[::-1], interpolation=cv2.INTER_LINEAR)
+    filled: np.ndarray = values + rest * (1 - weight)[..., None]
+    return filled
+
+
 def blur_face(pixels: np.ndarray, points: np.ndarray) -> None:
     """Makes the face at ``points`` (float32 [468, 2+] pixels) unrecognisable in ``pixels`` (uint8 [H, W, 3] BGR), in place.
 
