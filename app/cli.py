@@ -1,4 +1,4 @@
-"""`ffrt`: goes live from the command line; `--headless` needs no window. Sub-commands: demo, bench, doctor, cameras."""
+"""`ffrt`: goes live from the command line; `--headless` needs no window. Sub-commands: demo, bench, models, doctor, cameras."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from app import console
 from app.errors import AppError, UsageError
+from app.models_cli import models
 from app.settings import (
     InputSettings,
     LookSettings,
@@ -31,6 +32,7 @@ from rt.options import OnLost
 app = cyclopts.App(name="ffrt", help="Wears a photo's face in live video.", version_flags=["--version"])
 bench = cyclopts.App(name="bench", help="Measures the line, and judges a swapper.")
 app.command(bench)
+app.command(models)
 
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")

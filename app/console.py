@@ -1,4 +1,4 @@
-"""What a person reads in the terminal. The only module, with ``cli``, that prints."""
+"""What a person reads in the terminal. The only module, with ``cli`` and ``models_cli``, that prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.logging import RichHandler
-from rich.progress import Progress, TextColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.prompt import Confirm
 from rich.table import Table
 
 from app.doctor import Finding
@@ -96,6 +97,47 @@ def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
         yield lambda done, total, what: bar.update(task, completed=done, total=total, what=_plain(what))
 
 
+@contextmanager
+def download(title: str) -> Iterator[Callable[[int, int | None, str], None]]:
+    """A bar of bytes on stderr; what is yielded is called with (done, total or None, server)."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.fields[server]}"), console=err, transient=True) as bar:
+        task = bar.add_task(_plain(title), total=None, server="")
+        yield lambda done, total, server: bar.update(task, completed=done, total=total, server=_plain(server))
+
+
+def confirm(question: str) -> bool:
+    """Asks on the terminal; no is meant by silence."""
+    return Confirm.ask(question, console=err, default=False)
+
+
+def print_models(rows: Iterable[dict[str, Any]]) -> None:
+    """A line a model; those that are here with the first digits of their hash."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("name", "kind", "family", "MB", "commercial use", "here"):
+        table.add_column(title, justify="right" if title == "MB" else "left", no_wrap=True)
+    for row in rows:
+        size = "?" if not row["size"] else f"{row['size'] / 1e6:.0f}"
+        here = row["sha256"][:8] if row["present"] else ""
+        table.add_row(*(_plain(cell) for cell in (row["name"], row["kind"], row["family"], size, row["commercial"], here)))
+    out.print(table)
+
+
+def print_model(row: dict[str, Any]) -> None:
+    """All that is known of one model, a line each: an address is of use only whole."""
+    for name, value in row.items():
+        for item in value if isinstance(value, list) else [value]:
+            text = "-" if item is None else item if not isinstance(item, bool) else "yes" if item else "no"
+            out.print(f"[bold]{name:<10}[/] {_plain(text)}")
+
+
+def print_verified(rows: Iterable[dict[str, Any]]) -> None:
+    """A line a model: whole or what is wrong."""
+    for row in rows:
+        mark = "[green]ok     [/]" if row["ok"] else "[red]damaged[/]"
+        out.print(f"{mark} [bold]{_plain(row['name'])}[/] {row['sha256'][:8]}" + (f": {_plain(row['problem'])}" if row["problem"] else ""))
+
+
 def print_quality(result: dict[str, Any]) -> None:
     """The numbers over all pairs; the report holds those of each."""
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -132,5 +174,6 @@ def print_cameras(cameras: Iterable[Any]) -> None:
 
 
 def _plain(text: object) -> str:
-    """Square brackets in names and messages are not markup."""
-    return str(text).replace("[", "\\[")
+    """Square brackets in names and messages are not markup; nor are control characters, which would command the terminal."""
+    shown = (letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in str(text))
+    return "".join(shown).replace("[", "\\[")

@@ -1,4 +1,4 @@
-"""Model files on disk. For now: those that ship with the program, checked before they are used."""
+"""The models that ship with the program, checked before they are used."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ def embedded_models() -> dict[str, EmbeddedModel]:
     """All of them, by name, as ``assets/models/models.toml`` lists them."""
     folder = Path(str(files("assets") / "models"))
     table = tomllib.loads((folder / "models.toml").read_text(encoding="utf-8"))
-    return {
-        name: EmbeddedModel(name, folder / entry["file"], entry["sha256"], table["licence"])
-        for name, entry in table["models"].items()
-    }
+    return {name: EmbeddedModel(name, folder / entry["file"], entry["sha256"], table["licence"]) for name, entry in table["models"].items()}
 
 
 def embedded_model(name: str) -> Path:

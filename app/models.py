@@ -1,0 +1,199 @@
+"""What `ffrt models` does: facts and work; asking and printing are the command line's."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engines.errors import ModelError
+from engines.family import Family, families
+from engines.registry import Registry
+from engines.store import embedded_models, verify
+from engines.store.catalog import Catalog, Commercial, Entry, load_catalog
+from engines.store.shelf import Card, Shelf
+
+if TYPE_CHECKING:
+    from engines.store.pull import Progress
+
+ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
+"""Packages of ``engines`` in which families live, a module each."""
+
+
+def known_families() -> Registry[Family]:
+    """All families, registered. Imports the modules of every room: not for a start that needs none of them."""
+    for room in ROOMS:
+        package = importlib.import_module(f"engines.{room}")
+        for module in pkgutil.iter_modules(package.__path__):
+            if not module.ispkg:
+                importlib.import_module(f"engines.{room}.{module.name}")
+    return families
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a person should know before a pull begins."""
+
+    entry: Entry
+    size: int | None
+    """Bytes; None where neither the catalogue nor the server says."""
+
+    @property
+    def forbids_commerce(self) -> bool:
+        return self.entry.licence.commercial == Commercial.NO
+
+    def describe(self) -> str:
+        """One or two sentences."""
+        size = "of unknown size" if self.size is None else f"{self.size / 1e6:.0f} MB"
+        return f"{self.entry.name} is {size}, from {self.entry.publisher}. Licence: {self.entry.licence.terms}."
+
+
+class Models:
+    """The catalogue and a person's shelf, together. Any thread."""
+
+    def __init__(self, shelf: Shelf | None = None, catalog: Catalog | None = None, registry: Registry[Family] | None = None) -> None:
+        """What is not given: the shelf of this user, the catalogue and the families that ship with the program."""
+        self.shelf = shelf or Shelf()
+        self.catalog = catalog or load_catalog()
+        self._registry = registry
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A JSON-ready row a model: those on the shelf, and those that could be pulled."""
+        cards = self.shelf.cards()
+        here = [self._card_row(card) for card in cards]
+        names = {card.name for card in cards}
+        return here + [entry_row(entry) for entry in self.catalog if entry.name not in names]
+
+    def show(self, asked: str) -> dict[str, Any]:
+        """One model's row, with its graph if it is here. Raises ``ModelError`` for an unknown or ambiguous name."""
+        if self._is_here(asked):
+            card = self.shelf.find(asked)
+            return {**self._card_row(card), "graph": card.graph.describe(), "opset": card.graph.opset}
+        return entry_row(self.catalog[asked])
+
+    def offer(self, name: str, mirrors: Sequence[str]) -> Offer | None:
+        """What a pull of ``name`` would bring; None if it is here. Asks the server for the size where the catalogue has none."""
+        from engines.store.pull import size_of
+
+        entry = self.catalog[name]
+        if any(card.name == name for card in self.shelf.cards()):
+            return None
+        return Offer(entry, size_of(entry, mirrors))
+
+    def pull(self, name: str, mirrors: Sequence[str], progress: Progress) -> dict[str, Any]:
+        """Fetches a model and returns its row; see ``engines.store.pull``."""
+        from engines.store.pull import pull
+
+        return self._card_row(pull(self.catalog[name], self.shelf, self._families(), mirrors=mirrors, progress=progress))
+
+    def import_file(self, path: Path, family: str | None = None, name: str | None = None) -> dict[str, Any]:
+        """Tells what a file is, copies it onto the shelf and returns its row. Raises ``ModelError``.
+
+        ``family``: which one, for a graph that fits several. ``name``: what to call it; the catalogue's or the file's name otherwise.
+        """
+        from engines.store.identify import identify
+        from engines.store.pull import card_of
+
+        found = identify(path, self.catalog, self._families(), family=family)
+        present = self.shelf.has(found.sha256)
+        if present is not None and (name or present.name) == present.name and found.family == present.family:
+            self.shelf.verify(present)
+            return self._card_row(present)
+        origin = str(path.resolve())
+        if found.entry is not None:
+            card = card_of(found.entry, found.sha256, found.graph, origin)
+        else:
+            card = Card(
+                name=found.name,
+                file=path.name,
+                sha256=found.sha256,
+                size=path.stat().st_size,
+                family=found.family,
+                kind=found.kind,
+                origin=origin,
+                licence="unknown",
+                commercial=str(Commercial.UNKNOWN),
+                terms="unknown: ask whoever made the file",
+                graph=found.graph,
+            )
+        card = replace(card, name=name or found.name, family=found.family, kind=found.kind, size=path.stat().st_size)
+        if present is not None:
+            card = replace(card, file=present.file)
+        return self._card_row(self.shelf.take(path, card))
+
+    def verify(self, asked: Sequence[str]) -> list[dict[str, Any]]:
+        """Reads the files of the models named, or of all here and those that ship with ffrt: a row each, with ``ok`` and ``problem``."""
+        if asked:
+            return [self._verified(self.shelf.find(name)) for name in asked]
+        return [*_verify_embedded(), *(self._verified(card) for card in self.shelf.cards())]
+
+    def remove(self, asked: str) -> dict[str, Any]:
+        """Deletes a model from the shelf and returns the row that it had. Raises ``ModelError``."""
+        card = self.shelf.find(asked)
+        row = self._card_row(card)
+        self.shelf.remove(card)
+        return {**row, "present": False}
+
+    def _families(self) -> Registry[Family]:
+        return known_families() if self._registry is None else self._registry
+
+    def _is_here(self, asked: str) -> bool:
+        """Whether the shelf, not the catalogue, is to answer: also for a name that it finds ambiguous."""
+        if self.catalog.get(asked) is not None:
+            return any(card.name == asked for card in self.shelf.cards())
+        return bool(self.shelf.cards())
+
+    def _verified(self, card: Card) -> dict[str, Any]:
+        try:
+            self.shelf.verify(card)
+        except ModelError as error:
+            return {**self._card_row(card), "ok": False, "problem": str(error)}
+        return {**self._card_row(card), "ok": True, "problem": None}
+
+    def _card_row(self, card: Card) -> dict[str, Any]:
+        return {
+            "name": card.name,
+            "family": card.family,
+            "kind": card.kind,
+            "licence": card.licence,
+            "commercial": card.commercial,
+            "terms": card.terms,
+            "present": True,
+            "sha256": card.sha256,
+            "size": card.size,
+            "path": str(self.shelf.path(card)),
+            "origin": [card.origin],
+        }
+
+
+def entry_row(entry: Entry) -> dict[str, Any]:
+    """JSON-ready, of a model that is not here."""
+    return {
+        "name": entry.name,
+        "family": entry.family,
+        "kind": str(entry.kind),
+        "licence": entry.licence.name,
+        "commercial": str(entry.licence.commercial),
+        "terms": entry.licence.terms,
+        "present": False,
+        "sha256": entry.sha256,
+        "size": entry.size or entry.about_bytes,
+        "path": None,
+        "origin": list(entry.addresses) or [entry.publisher],
+    }
+
+
+def _verify_embedded() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for model in embedded_models().values():
+        row = {"name": model.name, "family": "embedded", "kind": None, "licence": model.licence, "present": True, "sha256": model.sha256}
+        try:
+            verify(model)
+        except ModelError as error:
+            rows.append({**row, "path": str(model.path), "ok": False, "problem": str(error)})
+        else:
+            rows.append({**row, "path": str(model.path), "ok": True, "problem": None})
+    return rows
