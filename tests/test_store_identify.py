@@ -1,0 +1,84 @@
+"""What a file is: by its hash, else by its graph, else said plainly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from store_files import EIGHT, Published, SquareFamily, families, model_bytes, model_proto, sha256, write
+from test_store_graph import external_model
+
+from engines.errors import ModelError
+from engines.family import Kind
+from engines.store.catalog import Catalog
+from engines.store.identify import identify
+
+NOTHING = Catalog([])
+
+
+def put(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def test_the_hash_is_asked_first(tmp_path: Path) -> None:
+    """Also where no family fits or several do."""
+    data = model_bytes(size=5)
+    entry = Published(data, name="known", family="fives").entry()
+    found = identify(put(tmp_path / "renamed.onnx", data), Catalog([entry]), families(**EIGHT))
+    assert (found.name, found.family, found.kind, found.entry) == ("known", "fives", "swapper", entry)
+    assert found.sha256 == sha256(data)
+
+
+@pytest.mark.parametrize(("size", "family", "kind"), [(8, "eight", "swapper"), (16, "sixteen", "enhancer")])
+def test_the_graph_tells_the_family(tmp_path: Path, size: int, family: str, kind: str) -> None:
+    found = identify(put(tmp_path / "mine.dfm", model_bytes(size=size)), NOTHING, families(**EIGHT))
+    assert (found.name, found.family, found.kind, found.entry) == ("mine", family, kind, None)
+
+
+def test_a_name_tells_nothing(tmp_path: Path) -> None:
+    entry = Published(model_bytes(size=16), file="sixteen.onnx", name="sixteen", family="sixteen").entry()
+    found = identify(put(tmp_path / "sixteen.onnx", model_bytes(size=8)), Catalog([entry]), families(**EIGHT))
+    assert found.family == "eight"
+
+
+def test_several_families_need_a_word(tmp_path: Path) -> None:
+    known = families(**EIGHT, alike=SquareFamily(8, Kind.MASK))
+    path = put(tmp_path / "mine.onnx", model_bytes())
+    with pytest.raises(ModelError, match=r"fits several families \(alike, eight\); .* --family alike"):
+        identify(path, NOTHING, known)
+    assert identify(path, NOTHING, known, family="eight").kind == "swapper"
+
+
+def test_the_word_must_fit(tmp_path: Path) -> None:
+    path = put(tmp_path / "mine.onnx", model_bytes())
+    with pytest.raises(ModelError, match=r"not of the family sixteen: its first input is \[batch, 3, 8, 8\], not \[any, 3, 16, 16\]"):
+        identify(path, NOTHING, families(**EIGHT), family="sixteen")
+    with pytest.raises(ModelError, match="no family is called 'nine'; known are: eight, sixteen"):
+        identify(path, NOTHING, families(**EIGHT), family="nine")
+
+
+def test_an_unknown_graph_is_described(tmp_path: Path) -> None:
+    known = families(near=SquareFamily(8), far=SquareFamily(16, dtypes=("float16",)))
+    with pytest.raises(ModelError) as caught:
+        identify(put(tmp_path / "mine.onnx", model_bytes(size=9)), NOTHING, known)
+    text = str(caught.value)
+    assert "target float32[batch, 3, 9, 9], source float32[1, 4] → output float32[batch, 3, 9, 9] (opset 17)" in text
+    assert "the nearest family is near, but its first input is [batch, 3, 9, 9], not [any, 3, 8, 8]" in text
+
+
+def test_without_families_it_is_described_all_the_same(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"target float32.*knows no families"):
+        identify(put(tmp_path / "mine.onnx", model_bytes()), NOTHING, families())
+
+
+def test_weights_elsewhere_are_not_covered_by_the_hash(tmp_path: Path) -> None:
+    (tmp_path / "w.data").write_bytes(bytes(16))
+    with pytest.raises(ModelError, match=r"w\.data; save the model as one file"):
+        identify(write(tmp_path / "a.onnx", external_model("w.data")), NOTHING, families(**EIGHT))
+
+
+def test_no_model_is_no_family(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="not an ONNX model"):
+        identify(put(tmp_path / "a.onnx", b"text " * 20), NOTHING, families(**EIGHT))
+    assert identify(write(tmp_path / "a.onnx", model_proto()), NOTHING, families(**EIGHT)).family == "eight"
