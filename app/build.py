@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from app.errors import UsageError
+from dataclasses import replace
+
+from app.parts import Parts
 from app.settings import Settings
-from engines.detect import detectors
 from engines.detect.contract import Detector
+from engines.family import Kind
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
-from engines.swap import swappers
 from rt.audio import AudioBus
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.contract import Source
@@ -22,27 +23,41 @@ from rt.sinks.virtual_camera import VirtualCameraSink
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
-DETECTOR = "blazeface-full"
-"""Finds most faces from 60 pixels on in a 720p picture; the short-range one needs about 200."""
+
+def parts(settings: Settings) -> Parts:
+    """Where the parts that Settings name come from. Each thread that uses parts has its own."""
+    return Parts(settings.look)
 
 
-def detector() -> Detector:
-    """The embedded one. Each thread that detects has its own."""
-    return detectors[DETECTOR]()
+def detector(settings: Settings) -> Detector:
+    """Raises ``EngineError`` for one that is not here, or is of another kind."""
+    made: Detector = parts(settings).named(Kind.DETECTOR, settings.look.detector)
+    return made
 
 
 def look(settings: Settings, detector: Detector, mesh: FaceMesh) -> Look:
-    """The swapper and the identity it is to draw; nothing is drawn without a source photo."""
-    chosen = settings.look
-    if not settings.source.photos:
-        return Look(opacity=chosen.opacity, on_lost=chosen.on_lost)
-    try:
-        swapper = swappers[chosen.swapper]()
-    except KeyError as error:
-        raise UsageError(error.args[0]) from None
-    swapper.warm_up()
+    """The swapper and the identity it is to draw; nothing is drawn without a source photo, unless the swapper needs none."""
+    unworn = unworn_look(settings)
+    assert unworn.swapper is not None
+    if not settings.source.photos and unworn.swapper.needs_photo:
+        return Look(opacity=unworn.opacity, on_lost=unworn.on_lost)
+    unworn.swapper.warm_up()
     faces = load_source(settings.source.photos, settings.source.face, detector, mesh)
-    return Look(swapper, swapper.prepare(faces), chosen.opacity, chosen.on_lost)
+    return replace(unworn, identity=unworn.swapper.prepare(faces))
+
+
+def unworn_look(settings: Settings) -> Look:
+    """Everything of a look but the identity. Raises ``ModelError`` for a part that is not here."""
+    chosen, here = settings.look, parts(settings)
+    return Look(
+        swapper=here.named(Kind.SWAPPER, chosen.swapper),
+        opacity=chosen.opacity,
+        on_lost=chosen.on_lost,
+        masks=tuple(here.named(Kind.MASK, name) for name in chosen.masks),
+        enhancer=None if chosen.enhancer is None else here.named(Kind.ENHANCER, chosen.enhancer),
+        enhancer_opacity=chosen.enhancer_opacity,
+        blending=chosen.blending,
+    )
 
 
 def source(settings: Settings, clock: Clock) -> Source:

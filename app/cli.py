@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from app import console
 from app.errors import AppError, UsageError
+from app.face_options import FaceOptions
 from app.models_cli import models
 from app.settings import (
     InputSettings,
@@ -29,13 +30,20 @@ from engines.errors import EngineError
 from rt.errors import RtError
 from rt.options import OnLost
 
-app = cyclopts.App(name="ffrt", help="Wears a photo's face in live video.", version_flags=["--version"])
+app = cyclopts.App(
+    name="ffrt",
+    help="Wears a photo's face in live video.",
+    version_flags=["--version"],
+    default_parameter=Parameter(negative=()),  # no --no-this and --empty-that
+)
 bench = cyclopts.App(name="bench", help="Measures the line, and judges a swapper.")
 app.command(bench)
 app.command(models)
 
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")
+
+DEFAULT_FACE = FaceOptions()
 
 FIRST_FREE = "auto"
 """What `--virtual-camera` means without a device."""
@@ -60,7 +68,7 @@ def live(
     overwrite: Annotated[bool, Switch] = False,
     null: Annotated[bool, Switch] = False,
     bitrate: str | None = None,
-    swapper: str = "mesh",
+    face: FaceOptions = DEFAULT_FACE,
     on_lost: OnLost = OnLost.HOLD,
     opacity: float = 1.0,
     smoothing: float = 1.0,
@@ -76,33 +84,58 @@ def live(
 
     Parameters
     ----------
-    headless: run without a window.
-    source: photo(s) of the face to wear; several photos of one person are combined. Without one the picture passes unchanged.
-    source_face: which face of the photo, counted from 1 by size; the largest is taken otherwise.
-    input: a camera (`0`, its name, `/dev/video0`), a file or address (rtmp, rtsp, http), `synthetic:` or `-` for MPEG-TS on stdin.
-    size: WIDTHxHEIGHT asked of a camera.
-    fps: frames per second asked of a camera.
-    fourcc: pixel format asked of a camera, as in MJPG.
-    loop: start a file again at its end.
-    timecode: paint the capture time into the picture.
-    rtmp: address to stream to, as in rtmp://server/app/key; may be given several times.
-    stream: any other address to stream to (rtmps, srt, udp); may be given several times.
-    virtual_camera: a camera that OBS, Zoom and browsers can choose; a device, or nothing for the first one free.
-    record: file to record to (.mp4, .mkv, .mov, .ts); playable even if the program is killed.
-    overwrite: replace the file to record to if it exists.
-    null: an output that only measures.
-    bitrate: of streams, as in 2500k or 4M; chosen by size and rate otherwise.
-    swapper: what draws the face.
-    on_lost: what is shown when the face is not found: hold, blur, freeze or show.
-    opacity: 0 shows the person filmed, 1 the source.
-    smoothing: 0 takes landmarks as they come, 1 steadies them fully.
-    max_faces: how many faces are swapped.
-    hold_frames: for how many frames a face that is not found is predicted.
-    detect_every: look for further faces every so many frames.
-    seconds: end after so long.
-    report: file for the report (JSON).
-    json: print the report as JSON instead of a table.
-    verbose: more log lines.
+    headless
+        run without a window.
+    source
+        photo(s) of the face to wear; several photos of one person are combined. Without one the picture passes unchanged.
+    source_face
+        which face of the photo, counted from 1 by size; the largest is taken otherwise.
+    input
+        a camera (`0`, its name, `/dev/video0`), a file or address (rtmp, rtsp, http), `synthetic:` or `-` for MPEG-TS on stdin.
+    size
+        WIDTHxHEIGHT asked of a camera.
+    fps
+        frames per second asked of a camera.
+    fourcc
+        pixel format asked of a camera, as in MJPG.
+    loop
+        start a file again at its end.
+    timecode
+        paint the capture time into the picture.
+    rtmp
+        address to stream to, as in rtmp://server/app/key; may be given several times.
+    stream
+        any other address to stream to (rtmps, srt, udp); may be given several times.
+    virtual_camera
+        a camera that OBS, Zoom and browsers can choose; a device, or nothing for the first one free.
+    record
+        file to record to (.mp4, .mkv, .mov, .ts); playable even if the program is killed.
+    overwrite
+        replace the file to record to if it exists.
+    null
+        an output that only measures.
+    bitrate
+        of streams, as in 2500k or 4M; chosen by size and rate otherwise.
+    on_lost
+        what is shown when the face is not found: hold, blur, freeze or show.
+    opacity
+        0 shows the person filmed, 1 the source.
+    smoothing
+        0 takes landmarks as they come, 1 steadies them fully.
+    max_faces
+        how many faces are swapped.
+    hold_frames
+        for how many frames a face that is not found is predicted.
+    detect_every
+        look for further faces every so many frames.
+    seconds
+        end after so long.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
+    verbose
+        more log lines.
     """
     console.set_up_logging(verbose)
     if not headless:
@@ -113,7 +146,7 @@ def live(
         source=SourceSettings(photos=source, face=source_face),
         input=_input(input, size, fps, fourcc, loop, timecode),
         look=LookSettings(
-            swapper=swapper,
+            **face.settings(),
             on_lost=on_lost,
             opacity=opacity,
             smoothing=smoothing,
@@ -148,10 +181,14 @@ def demo(
 
     Parameters
     ----------
-    out: folder for out.mp4, contact_sheet.png and report.json.
-    seconds: how long.
-    source: photo(s) to wear instead of the one that comes with the program.
-    json: print the report as JSON instead of a table.
+    out
+        folder for out.mp4, contact_sheet.png and report.json.
+    seconds
+        how long.
+    source
+        photo(s) to wear instead of the one that comes with the program.
+    json
+        print the report as JSON instead of a table.
     """
     from app.demo import run_demo
 
@@ -172,7 +209,7 @@ def bench_live(
     report: Path | None = None,
     slow: tuple[str, ...] = (),
     loop: Annotated[bool, Switch] = False,
-    swapper: str = "mesh",
+    face: FaceOptions = DEFAULT_FACE,
     max_faces: int = 1,
     json: Annotated[bool, Switch] = False,
 ) -> int:
@@ -180,15 +217,22 @@ def bench_live(
 
     Parameters
     ----------
-    input: as in `ffrt --input`.
-    source: photo(s) to wear; the one that comes with the program otherwise.
-    seconds: how long.
-    report: file for the report (JSON).
-    slow: STAGE:MS makes a stage take longer; STAGE is track, swap or hide. May be given several times.
-    loop: start a file again at its end.
-    swapper: what draws the face.
-    max_faces: how many faces are swapped.
-    json: print the report as JSON instead of a table.
+    input
+        as in `ffrt --input`.
+    source
+        photo(s) to wear; the one that comes with the program otherwise.
+    seconds
+        how long.
+    report
+        file for the report (JSON).
+    slow
+        STAGE:MS makes a stage take longer; STAGE is track, swap, enhance or hide. May be given several times.
+    loop
+        start a file again at its end.
+    max_faces
+        how many faces are swapped.
+    json
+        print the report as JSON instead of a table.
     """
     from app.demo import DEMO_PHOTO
 
@@ -196,7 +240,7 @@ def bench_live(
     settings = Settings(
         source=SourceSettings(photos=source or (DEMO_PHOTO,)),
         input=InputSettings(spec=input, timecode=True, loop=loop),
-        look=LookSettings(swapper=swapper, max_faces=max_faces),
+        look=LookSettings(**face.settings(), max_faces=max_faces),
         output=OutputSettings(null=True),
         run=RunSettings(seconds=seconds, report=report, slow_ms=dict(map(_slow, slow))),
     )
@@ -218,13 +262,20 @@ def bench_stream(
 
     Parameters
     ----------
-    rtmp: address of a server that also plays, as in rtmp://127.0.0.1/live/test.
-    input: as in `ffrt --input`.
-    source: photo(s) to wear; the one that comes with the program otherwise.
-    seconds: how long the player looks.
-    bitrate: as in 2500k or 4M; chosen by size and rate otherwise.
-    report: file for the report (JSON).
-    json: print the report as JSON instead of a table.
+    rtmp
+        address of a server that also plays, as in rtmp://127.0.0.1/live/test.
+    input
+        as in `ffrt --input`.
+    source
+        photo(s) to wear; the one that comes with the program otherwise.
+    seconds
+        how long the player looks.
+    bitrate
+        as in 2500k or 4M; chosen by size and rate otherwise.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
     """
     from app.bench.stream import JOIN_S, run_stream_bench
     from app.demo import DEMO_PHOTO
@@ -248,7 +299,7 @@ def bench_quality(
     sources: Path,
     report: Path | None = None,
     sheets: Path | None = None,
-    swapper: str = "mesh",
+    face: FaceOptions = DEFAULT_FACE,
     max_pairs: int | None = None,
     json: Annotated[bool, Switch] = False,
 ) -> int:
@@ -256,20 +307,25 @@ def bench_quality(
 
     Parameters
     ----------
-    clips: folder of videos with one face.
-    sources: folder of photos.
-    report: file for the report (JSON).
-    sheets: folder for a contact sheet a pair.
-    swapper: what draws the face.
-    max_pairs: look at no more pairs than this.
-    json: print the report as JSON instead of a table.
+    clips
+        folder of videos with one face.
+    sources
+        folder of photos.
+    report
+        file for the report (JSON).
+    sheets
+        folder for a contact sheet a pair.
+    max_pairs
+        look at no more pairs than this.
+    json
+        print the report as JSON instead of a table.
     """
     from app.bench.quality import QualityOptions, run_quality
     from app.session import limit_threads
 
     console.set_up_logging(False)
     limit_threads()
-    options = QualityOptions(swapper=swapper, max_pairs=max_pairs, sheets_dir=sheets)
+    options = QualityOptions(look=LookSettings(**face.settings()), max_pairs=max_pairs, sheets_dir=sheets)
     with console.progress("bench quality") as progress:
         result = run_quality(clips, sources, report, progress, options).to_dict()
     console.print_json(result) if json else console.print_quality(result)

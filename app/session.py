@@ -50,7 +50,7 @@ class LiveSession:
         limit_threads()
         self._source = build.source(settings, self._clock)
         sinks = build.sinks(settings, self._clock, audio)
-        detector, mesh = build.detector(), FaceMesh()
+        detector, mesh = build.detector(settings), FaceMesh()
         look = build.look(settings, detector, mesh)
         self._tracker = build.tracker(settings, detector, mesh)
         lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
@@ -78,7 +78,7 @@ class LiveSession:
         Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo that cannot be used changes
         nothing. Raises as the constructor does.
         """
-        look = build.look(settings, build.detector(), FaceMesh())
+        look = build.look(settings, build.detector(settings), FaceMesh())
         self._tracker.configure(build.track_options(settings))
         self.line.update(look)
         self.settings = self.settings.model_copy(update={"source": settings.source, "look": settings.look})

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from rt.address import shown
-from rt.options import OnLost
+from rt.options import Blending, OnLost
 
 
 class _Part(BaseModel):
@@ -41,6 +41,21 @@ class LookSettings(_Part):
     """How the face is worn."""
 
     swapper: str = "mesh"
+    detector: str = "blazeface-full"
+    landmarks: str | None = None
+    """What neural swappers, masks and enhancers align faces by; None is FaceMesh, which the tracker uses in any case."""
+    identity: str | None = None
+    """The recogniser that swappers are fed by; None is the one that they were trained with."""
+    masks: tuple[str, ...] = ()
+    enhancer: str | None = None
+    enhancer_opacity: float = Field(0.8, ge=0, le=1)
+    enhancer_weight: float = Field(0.5, ge=0, le=1)
+    """What an enhancer that can be told (CodeFormer) prefers: 0 a fine picture, 1 the face it was given."""
+    pixel_boost: int = Field(1, ge=1, le=4)
+    """A neural swapper works on so many times its own size, each side."""
+    blending: Blending = Blending.SOFT
+    runtime: str = "ort"
+    """What runs neural models."""
     opacity: float = Field(1.0, ge=0, le=1)
     on_lost: OnLost = OnLost.HOLD
     smoothing: float = Field(1.0, ge=0, le=1)
@@ -85,7 +100,7 @@ class RunSettings(_Part):
         return value
 
 
-STAGES = ("track", "swap", "hide")
+STAGES = ("track", "swap", "enhance", "hide")
 """The stages of a lane that a bench can slow down."""
 
 

@@ -12,13 +12,13 @@ from typing import Protocol
 import numpy as np
 
 from engines.device.contract import Device
-from engines.swap.contract import Patch
 from rt.clock import Clock
 from rt.compose import host
+from rt.compose.lay import lay
 from rt.compose.lost import Treatment, treatment
 from rt.frame import FaceState, Frame, TrackedFace
 from rt.metrics import Metrics
-from rt.options import Blending, Look, OnLost
+from rt.options import Look, OnLost
 
 
 class FaceTracker(Protocol):
@@ -114,7 +114,7 @@ class Lane:
             if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                 host.blur_face(frame.pixels, face.points)
             else:
-                self._lay(frame, face, patch, look, look.opacity)
+                lay(frame.pixels, face.points, patch, look, look.opacity)
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
             look.swapper.forget(gone)
@@ -126,15 +126,7 @@ class Lane:
         for face in self._faces(frame, look, Treatment.SWAP):
             patch = look.enhancer.enhance(frame.pixels, face.points)
             if patch is not None:
-                self._lay(frame, face, patch, look, look.enhancer_opacity)
-
-    @staticmethod
-    def _lay(frame: Frame, face: TrackedFace, patch: Patch, look: Look, opacity: float) -> None:
-        for mask in look.masks:
-            mask.limit(frame.pixels, face.points, patch)
-        if look.blending is Blending.SEAMLESS:
-            host.match_seam(frame.pixels, patch)
-        host.blend(frame.pixels, patch, opacity)
+                lay(frame.pixels, face.points, patch, look, look.enhancer_opacity)
 
     def _hide(self, frame: Frame, look: Look) -> None:
         if look.swapper is None or look.identity is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -17,25 +17,24 @@ from typing import Any
 
 import numpy as np
 
+from app import build
 from app.bench import measures
 from app.bench.clips import Picture, pictures, usable_clips, usable_sources
 from app.bench.quality_report import PairResult, QualityReport, Sample
 from app.bench.recogniser import Recogniser
 from app.bench.sheets import close_up, write_sheet
 from app.errors import UsageError
-from engines.detect import detectors
+from app.settings import LookSettings, Settings
 from engines.landmarks.facemesh import FaceMesh, roi_from_points
-from engines.swap import swappers
 from engines.swap.contract import Patch, SourceFace, Swapper
-from rt.compose.host import blend
+from rt.compose.lay import lay
 from rt.frame import FaceState, TrackedFace
+from rt.options import Look
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
 Progress = Callable[[int, int, str], None]
 """``progress(done, total, what)``; called on the bench's own thread."""
-
-DETECTOR = "blazeface-full"
 
 SHEET_INSTANTS = 5
 
@@ -49,14 +48,14 @@ PACKAGES = ("numpy", "opencv-contrib-python", "onnxruntime", "dlib-bin", "face_r
 class QualityOptions:
     """What to run."""
 
-    swapper: str = "mesh"
+    look: LookSettings = field(default_factory=LookSettings)
+    """Swapper, detector, masks and all; its smoothing is the tracker's."""
     max_pairs: int | None = None
     """Pairs are taken so that clips and photos are used evenly; None takes all."""
     frames_per_clip: int | None = 200
     """Only the first so many; None takes all."""
     sample_every: int = 9
     """One frame in so many goes through dlib and FaceMesh."""
-    smoothing: float = 1.0
     sheets_dir: Path | None = None
     """Where to write one picture a pair; None writes none."""
     seed: int = 1
@@ -69,15 +68,15 @@ class _Bench:
     def __init__(self, options: QualityOptions) -> None:
         self.options = options
         self.recogniser = Recogniser()
-        self.detector = detectors[DETECTOR]()
+        settings = Settings(look=options.look)
+        self.detector = build.detector(settings)
         self.mesh = FaceMesh()
-        try:
-            self.swapper: Swapper = swappers[options.swapper]()
-        except KeyError as error:
-            raise UsageError(error.args[0]) from None
+        self.look = build.unworn_look(settings)
+        assert self.look.swapper is not None
+        self.swapper: Swapper = self.look.swapper
 
     def tracker(self) -> Tracker:
-        return Tracker(self.detector, self.mesh, TrackOptions(smoothing=self.options.smoothing))
+        return Tracker(self.detector, self.mesh, TrackOptions(smoothing=self.options.look.smoothing))
 
 
 def run_quality(
@@ -167,8 +166,15 @@ def _swap(bench: _Bench, tracker: Tracker, picture: Picture, identity: Any) -> _
     if patch is None:
         return None
     after = picture.pixels.copy()
-    blend(after, patch)
+    lay(after, faces[0].points, patch, bench.look, bench.look.opacity)
+    _enhance(after, faces[0].points, bench.look)
     return _Shot(picture.pixels, after, faces[0], _whole_alpha(patch, picture.pixels.shape[:2]))
+
+
+def _enhance(pixels: np.ndarray, points: np.ndarray, look: Look) -> None:
+    patch = None if look.enhancer is None else look.enhancer.enhance(pixels, points)
+    if patch is not None:
+        lay(pixels, points, patch, look, look.enhancer_opacity)
 
 
 def _forget(swapper: Swapper, tracker: Tracker) -> None:

@@ -40,6 +40,8 @@ class Swapper(Protocol):
     """Draws one identity. ``prepare`` may be called from any thread; ``swap`` from the lane's alone."""
 
     name: str
+    needs_photo: bool
+    """False where the swapper is made for one person and draws nobody else."""
 
     def warm_up(self) -> None:
         """Compiles and allocates what the first picture would otherwise wait for: seconds, once. Raises what the first swap would."""

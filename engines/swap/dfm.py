@@ -28,6 +28,8 @@ MORPH = 0.75
 class DfmSwapper:
     """``swap`` belongs to one thread."""
 
+    needs_photo = False
+
     def __init__(self, model: ModelFile, session: Session, aligner: Aligner, morph: float = MORPH) -> None:
         self.name = model.name
         self._session = session

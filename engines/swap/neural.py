@@ -44,6 +44,8 @@ class Recipe:
 class NeuralSwapper:
     """``swap`` belongs to one thread; ``prepare`` is any thread's, one at a time."""
 
+    needs_photo = True
+
     def __init__(
         self,
         model: ModelFile,

@@ -29,6 +29,7 @@ class MeshSwapper:
     """``swap`` and ``forget`` belong to one thread; ``prepare`` is any thread's."""
 
     name = "mesh"
+    needs_photo = True
 
     def __init__(self) -> None:
         self._mesh = topology()

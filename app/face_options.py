@@ -1,0 +1,71 @@
+"""The options of the command line that say how a face is worn, the same for every command that swaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cyclopts import Parameter
+
+from rt.options import Blending
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class FaceOptions:
+    """What works on a face. Names are of what is built in, of models that `ffrt models` lists, or paths of model files.
+
+    Parameters
+    ----------
+    swapper
+        what draws the face: mesh, a model, or a file (.onnx, .dfm).
+    detector
+        what finds faces: blazeface-full, blazeface-short, a model or a file.
+    landmarks
+        a model that aligns faces for neural swappers, masks and enhancers; FaceMesh otherwise.
+    identity
+        a model that swappers are fed by; the one that they were trained with otherwise.
+    mask
+        what stays the target's own: mouth, a model or a file. May be given several times.
+    enhancer
+        a model or file that sharpens the swapped face.
+    enhancer_opacity
+        0 leaves the swap as it is, 1 shows the enhancer's picture alone.
+    enhancer_weight
+        what CodeFormer prefers: 0 a fine picture, 1 the face that it was given.
+    pixel_boost
+        1 to 4; a neural swapper works on so many times its own size.
+    blend
+        soft, or seamless: the face's colours first move to those along its seam.
+    runtime
+        what runs neural models.
+    """
+
+    swapper: str = "mesh"
+    detector: str = "blazeface-full"
+    landmarks: str | None = None
+    identity: str | None = None
+    mask: tuple[str, ...] = ()
+    enhancer: str | None = None
+    enhancer_opacity: float = 0.8
+    enhancer_weight: float = 0.5
+    pixel_boost: int = 1
+    blend: Blending = Blending.SOFT
+    runtime: str = "ort"
+
+    def settings(self) -> dict[str, Any]:
+        """Fields of ``app.settings.LookSettings``."""
+        return {
+            "swapper": self.swapper,
+            "detector": self.detector,
+            "landmarks": self.landmarks,
+            "identity": self.identity,
+            "masks": self.mask,
+            "enhancer": self.enhancer,
+            "enhancer_opacity": self.enhancer_opacity,
+            "enhancer_weight": self.enhancer_weight,
+            "pixel_boost": self.pixel_boost,
+            "blending": self.blend,
+            "runtime": self.runtime,
+        }
+

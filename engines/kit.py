@@ -1,0 +1,110 @@
+"""Opens parts by the names people give: what is built in, what is on their shelf, or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engines.align import Aligner, MeshAligner
+from engines.errors import ModelError
+from engines.family import Family, Kind, ModelFile
+from engines.registry import Registry
+from engines.session import Session, open_session
+from engines.store.catalog import Catalog
+from engines.store.identify import identify
+from engines.store.shelf import Card, Shelf
+
+BuiltIn = Mapping[Kind, Registry[Callable[[], Any]]]
+"""Kind → parts that need no file of the user's."""
+
+SUFFIXES = (".onnx", ".dfm")
+
+
+class ModelKit:
+    """Keeps ``engines.family.Kit``; each model is opened once. One thread at a time."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        catalog: Catalog,
+        families: Registry[Family],
+        built_in: BuiltIn,
+        *,
+        options: Mapping[str, Any] | None = None,
+        preferred: Mapping[Kind, str] | None = None,
+        runtime: str = "ort",
+        threads: int = 1,
+    ) -> None:
+        """``preferred``: what the user named for parts that other parts need. ``threads``: for each model on the processor."""
+        self.options = options or {}
+        self.aligner: Aligner = MeshAligner()
+        self._shelf = shelf
+        self._catalog = catalog
+        self._families = families
+        self._built_in = built_in
+        self._preferred = preferred or {}
+        self._runtime = runtime
+        self._threads = threads
+        self._open: dict[str, Any] = {}
+
+    def named(self, kind: Kind, asked: str) -> Any:
+        """The part that a person calls ``asked``: built in, on the shelf, or the path of a file.
+
+        Raises ``ModelError`` for one that is not here, that is of another kind, or that cannot be used.
+        """
+        known = self._built_in.get(kind)
+        if known is not None and asked in list(known):
+            return known[asked]()
+        return self._opened(kind, self._file(kind, asked))
+
+    def part(self, kind: Kind, names: Sequence[str]) -> Any:
+        """See ``engines.family.Kit``."""
+        if kind in self._preferred:
+            return self.named(kind, self._preferred[kind])
+        cards = {card.name: card for card in self._shelf.cards()}
+        for name in names:
+            if name in cards:
+                return self._opened(kind, self._shelf.model(cards[name]))
+        known = [name for name in names if self._catalog.get(name) is not None]
+        mend = f"run `ffrt models pull {known[0]}`" if known else "import one with `ffrt models import FILE`"
+        raise ModelError(f"this needs the {kind} model {' or '.join(names)}, which is not here; {mend}")
+
+    def session(self, model: ModelFile) -> Session:
+        """See ``engines.family.Kit``."""
+        return open_session(model.path, runtime=self._runtime, threads=self._threads)
+
+    def _opened(self, kind: Kind, model: ModelFile) -> Any:
+        family = self._families[model.family]
+        if family.kind is not kind:
+            what = f"{model.name} is of the kind {family.kind} (family {model.family}), and --{kind} was asked for"
+            raise ModelError(f"{what}; {self._offer(kind)}")
+        if model.sha256 not in self._open:
+            self._open[model.sha256] = family.open(model, self)
+        return self._open[model.sha256]
+
+    def _file(self, kind: Kind, asked: str) -> ModelFile:
+        path = Path(asked)
+        if path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
+            found = identify(path, self._catalog, self._families)
+            return ModelFile(found.name, path, found.sha256, found.family, found.graph)
+        if not self._is_on_shelf(asked):
+            raise ModelError(self._unknown(kind, asked))
+        return self._shelf.model(self._shelf.find(asked))
+
+    def _is_on_shelf(self, asked: str) -> bool:
+        return any(asked in (card.name, card.file) or card.sha256.startswith(asked.lower()) for card in self._shelf.cards())
+
+    def _unknown(self, kind: Kind, asked: str) -> str:
+        if self._catalog.get(asked) is not None:
+            return f"the {kind} {asked} is not on this machine; run `ffrt models pull {asked}`, or import its file"
+        return f"no {kind} is called {asked!r}; {self._offer(kind)}"
+
+    def _offer(self, kind: Kind) -> str:
+        here = [card.name for card in self._shelf.cards() if _is_of(card, kind)]
+        names = sorted({*(self._built_in.get(kind) or ()), *here})
+        return f"here are: {', '.join(names) or 'none'}; `ffrt models list` shows what can be pulled, and a file's path will do"
+
+
+def _is_of(card: Card, kind: Kind) -> bool:
+    return card.kind == str(kind)
