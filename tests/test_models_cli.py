@@ -137,6 +137,15 @@ def test_the_life_of_a_model(ffrt: Ffrt, site: Site) -> None:
     assert not Path(row["path"]).exists()
 
 
+def test_a_file_of_that_name_does_not_answer_the_question_for_the_licence(ffrt: Ffrt, tmp_path: Path) -> None:
+    mine = tmp_path / "closed.onnx"
+    mine.write_bytes(OTHER)
+    ffrt.json("import", mine)
+    assert ffrt("pull", "closed").returncode == 2
+    assert ffrt.json("pull", "closed", "--yes")["sha256"] == sha256(DATA)
+    assert len(ffrt.json("list", "--here")) == 2
+
+
 def test_tables_are_for_people(ffrt: Ffrt) -> None:
     assert ffrt("pull", "open").returncode == 0
     listed = ffrt("list").stdout
@@ -249,6 +258,7 @@ def test_two_files_of_one_name_are_told_apart(ffrt: Ffrt, tmp_path: Path) -> Non
     ffrt.json("import", mine)
     mine.write_bytes(DATA)
     ffrt.json("import", mine)
+    assert ffrt.json("list", "--here")[0]["name"] == "open"
     done = ffrt("show", "open")
     assert done.returncode == 1
     assert "2 different files" in said(done)
