@@ -69,17 +69,17 @@ class Models:
 
     def show(self, asked: str) -> dict[str, Any]:
         """One model's row, with its graph if it is here. Raises ``ModelError`` for an unknown or ambiguous name."""
-        if self._is_here(asked):
+        if self.shelf.matches(asked):
             card = self.shelf.find(asked)
             return {**self._card_row(card), "graph": card.graph.describe(), "opset": card.graph.opset}
         return entry_row(self.catalog[asked])
 
     def offer(self, name: str, mirrors: Sequence[str]) -> Offer | None:
         """What a pull of ``name`` would bring; None if it is here. Asks the server for the size where the catalogue has none."""
-        from engines.store.pull import size_of
+        from engines.store.pull import pulled, size_of
 
         entry = self.catalog[name]
-        if any(card.name == name for card in self.shelf.cards()):
+        if pulled(entry, self.shelf) is not None:
             return None
         return Offer(entry, size_of(entry, mirrors))
 
@@ -139,12 +139,6 @@ class Models:
 
     def _families(self) -> Registry[Family]:
         return known_families() if self._registry is None else self._registry
-
-    def _is_here(self, asked: str) -> bool:
-        """Whether the shelf, not the catalogue, is to answer: also for a name that it finds ambiguous."""
-        if self.catalog.get(asked) is not None:
-            return any(card.name == asked for card in self.shelf.cards())
-        return bool(self.shelf.cards())
 
     def _verified(self, card: Card) -> dict[str, Any]:
         try:

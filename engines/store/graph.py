@@ -209,8 +209,8 @@ def _tensors(graph: onnx.GraphProto, functions: Iterable[Iterable[onnx.NodeProto
 
 def _check_inside(path: Path, tensor: onnx.TensorProto, file_bytes: int) -> None:
     count, held = _count(tensor.dims), tensor.ByteSize()
-    # One byte holds two 4-bit numbers at best; text and packed integers take a byte or more.
-    least = count // 2 if not tensor.HasField("raw_data") else (count * _bits(tensor.data_type)) // 8
+    # The least that any encoding takes: the narrowest numbers are packed four to a byte.
+    least = count // 4 if not tensor.HasField("raw_data") else (count * _bits(tensor.data_type)) // 8
     if least > held:
         raise ModelError(
             f"{path} declares the tensor {tensor.name!r} as [{', '.join(map(str, tensor.dims))}], at least {least} bytes, and holds {held} "
@@ -219,13 +219,9 @@ def _check_inside(path: Path, tensor: onnx.TensorProto, file_bytes: int) -> None
 
 
 def _bits(data_type: int) -> int:
-    """Bits an element takes in raw data; 1 for types that this version does not know."""
-    import onnx
-
-    if data_type in (onnx.TensorProto.INT4, onnx.TensorProto.UINT4, onnx.TensorProto.FLOAT4E2M1):
-        return 4
+    """Bits an element takes in raw data, or fewer: 1 where NumPy itself has no such type."""
     dtype = _dtype(data_type)
-    return dtype.itemsize * 8 if dtype.kind not in "OV" else 1
+    return 1 if dtype.kind in "OV" else dtype.itemsize * 8
 
 
 def _count(dims: Iterable[int]) -> int:

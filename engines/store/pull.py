@@ -122,7 +122,7 @@ def pull(
     SHA-256 that was seen. Raises ``ModelError`` for a model that no address gives whole, for a full disk and a folder that refuses.
     """
     addresses = addresses_of(entry, mirrors)
-    present = _present(entry, shelf)
+    present = pulled(entry, shelf)
     if present is not None:
         return present
     with shelf.writing(), _lock(shelf.folder / f".pull-{entry.name}.lock", entry.name), _client(network or Network()) as client:
@@ -131,8 +131,8 @@ def pull(
         return job.place(address, families)
 
 
-def _present(entry: Entry, shelf: Shelf) -> Card | None:
-    """A model that is there and whole needs no pulling."""
+def pulled(entry: Entry, shelf: Shelf) -> Card | None:
+    """The card of ``entry`` if it was pulled before, or came otherwise with the right hash. Raises ``ModelError`` if it was changed."""
     if entry.sha256 is not None:
         card = shelf.has(entry.sha256)
     else:
@@ -302,7 +302,9 @@ class _Pull:
         return "" if seen == self._crc32 else f"its file has the CRC32 {seen}, not {self._crc32}"
 
     def _find_crc32(self, addresses: Sequence[str]) -> str:
-        """The publisher's check sum. Raises ``ModelError`` where there is none: a file that nothing vouches for is not taken."""
+        """The check sum beside the file, from the first address that has it: it is against damage on the way, not against malice.
+
+        Raises ``ModelError`` where there is none: a file that nothing vouches for is not taken."""
         problems: list[str] = []
         for address in addresses if self._entry.crc32_beside else ():
             try:

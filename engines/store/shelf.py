@@ -86,24 +86,26 @@ class Shelf:
                 found.append(card)
         return sorted(found, key=lambda card: (card.name, card.sha256))
 
-    def find(self, asked: str) -> Card:
-        """The model of that name, file name, SHA-256, or beginning of one (6 digits or more).
-
-        Raises ``ModelError`` for none, and for several that differ.
-        """
+    def matches(self, asked: str) -> list[Card]:
+        """The models whose SHA-256, else name, else file name is ``asked``, else whose SHA-256 begins so (6 digits or more)."""
         cards = self.cards()
-        for fits in (
+        ways = (
             [card for card in cards if card.sha256 == asked.lower()],
             [card for card in cards if card.name == asked],
             [card for card in cards if card.file == asked],
             [card for card in cards if len(asked) >= 6 and card.sha256.startswith(asked.lower())],
-        ):
-            if len(fits) == 1:
-                return fits[0]
-            if fits:
-                which = ", ".join(f"{card.sha256[:SHORT]} ({card.file}, from {card.origin})" for card in fits)
-                raise ModelError(f"{asked!r} is the name of {len(fits)} different files: {which}; ask by the hash's first digits")
-        known = ", ".join(sorted({card.name for card in cards})) or "none yet"
+        )
+        return next((fits for fits in ways if fits), [])
+
+    def find(self, asked: str) -> Card:
+        """The one that ``matches``. Raises ``ModelError`` for none, and for several."""
+        fits = self.matches(asked)
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            which = ", ".join(f"{card.sha256[:SHORT]} ({card.file}, from {card.origin})" for card in fits)
+            raise ModelError(f"{asked!r} is the name of {len(fits)} different files: {which}; ask by the hash's first digits")
+        known = ", ".join(sorted({card.name for card in self.cards()})) or "none yet"
         raise ModelError(f"no model {asked!r} is in {self.folder}; there are: {known}. `ffrt models list` shows what can be pulled")
 
     def has(self, sha256: str) -> Card | None:
