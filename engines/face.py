@@ -40,3 +40,17 @@ class Landmarks:
     """float32 [468, 3]: x and y in pixels of the picture given, z in the same unit, nearer is smaller."""
     score: float
     """Probability in [0, 1] that the region held a face."""
+
+
+@dataclass(slots=True)
+class Patch:
+    """A piece of picture to be blended over the frame. Valid until the next call of whoever made it."""
+
+    pixels: np.ndarray
+    """uint8 [h, w, 3] BGR."""
+    alpha: np.ndarray
+    """uint8 [h, w]: 0 keeps the frame, 255 shows the patch."""
+    left: int
+    """Frame column of the patch's first column; the patch lies wholly inside the frame."""
+    top: int
+    """Frame row of the patch's first row."""

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from engines.align import inverse
-from engines.swap.contract import Patch
+from engines.face import Patch
 
 EDGE_SHARE = 0.12
 """Width of the soft border of a crop, as a share of its side: a network's crop fits the frame best in its middle."""

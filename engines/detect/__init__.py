@@ -10,3 +10,4 @@ from engines.registry import Registry
 detectors: Registry[Callable[[], Detector]] = Registry("detector")
 
 from engines.detect import blazeface as _blazeface  # noqa: E402, F401  registers itself
+from engines.detect import scrfd, yoloface, yunet  # noqa: E402, F401  register themselves

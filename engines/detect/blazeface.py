@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 
 from engines.detect import detectors
+from engines.detect.canvas import reduced
 from engines.face import Detection
 from engines.session import open_session
 from engines.store import embedded_model
@@ -43,22 +44,11 @@ def letterbox(image: np.ndarray, side: int) -> Letterbox:
     height, width = image.shape[:2]
     scale = side / max(height, width)
     small_height, small_width = max(1, round(height * scale)), max(1, round(width * scale))
-    small = _reduced(image, small_width, small_height)
+    small = reduced(image, small_width, small_height)
     square = np.zeros((side, side, 3), np.uint8)
     top, left = (side - small_height) // 2, (side - small_width) // 2
     cv2.cvtColor(small, cv2.COLOR_BGR2RGB, dst=square[top : top + small_height, left : left + small_width])
     return Letterbox(square, scale, left, top)
-
-
-def _reduced(image: np.ndarray, width: int, height: int) -> np.ndarray:
-    """``image`` at another size.
-
-    Averaging every pixel of it would cost more than the model: 4.3 ms for 1280x720, this 0.4 ms. The result differs
-    from the average by less than one level of 255.
-    """
-    if width * 2 < image.shape[1]:
-        image = cv2.resize(image, (width * 2, height * 2), interpolation=cv2.INTER_LINEAR)
-    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
 
 
 def anchor_centres(side: int, layers: Sequence[tuple[int, int]]) -> np.ndarray:

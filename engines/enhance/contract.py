@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engines.swap.contract import Patch
+from engines.face import Patch
 
 
 class Enhancer(Protocol):

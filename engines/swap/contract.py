@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engines.face import Landmarks
+from engines.face import Landmarks, Patch
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +20,6 @@ class SourceFace:
     landmarks: Landmarks
     name: str
     """What a person calls this photo: its file name."""
-
-
-@dataclass(slots=True)
-class Patch:
-    """A piece of picture to be blended over the frame. Valid until the swapper's next call."""
-
-    pixels: np.ndarray
-    """uint8 [h, w, 3] BGR."""
-    alpha: np.ndarray
-    """uint8 [h, w]: 0 keeps the frame, 255 shows the patch."""
-    left: int
-    """Frame column of the patch's first column; the patch lies wholly inside the frame."""
-    top: int
-    """Frame row of the patch's first row."""
 
 
 class Swapper(Protocol):

@@ -1,0 +1,64 @@
+"""2DFAN4 (Bulat & Tzimiropoulos 2017): 68 points from heatmaps, FaceFusion's 2dfan4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.landmarks.contract import Points
+from engines.landmarks.crop import to_picture
+from engines.landmarks.five import five_of_68
+from engines.landmarks.view import View
+from engines.network import FLOATS, Network
+from engines.session import TensorSpec
+
+SIDE, HEATMAP = 256, 64
+"""Pixels of the crop and of a heatmap, in which the points are given."""
+
+BOX_SHARE = 195 / SIDE
+"""Of the crop's side that the box's longer side takes: the network's training (a box of 195 pixels), as FaceFusion keeps it."""
+
+SURE = 0.9
+"""Mean of the heatmaps' maxima from which the model is sure: FaceFusion's scale of its score."""
+
+
+class Fan4:
+    """Takes RGB in [0, 1], as trained (FaceFusion feeds it BGR). Not thread-safe: one thread at a time."""
+
+    def __init__(self, network: Network) -> None:
+        self.name = network.name
+        self._view = View(network, SIDE, BOX_SHARE, 1.0)
+
+    def locate(self, image: np.ndarray, box: np.ndarray, five: np.ndarray) -> Points:
+        """See ``engines.landmarks.contract.Landmarker``."""
+        results, matrix = self._view.look(image, box, five)
+        results.sort(key=lambda result: result.size)
+        rows = self._view.values(results, 0, (68, 3))
+        heat = self._view.values(results, 1, (68, HEATMAP * HEATMAP))
+        points = to_picture(rows[:, :2] * (SIDE / HEATMAP), matrix)
+        return Points(points, five_of_68(points), float(np.clip(heat.max(1).mean() / SURE, 0, 1)))
+
+
+class Fan4Family:
+    """`input` [1, 3, 256, 256]; `landmarks_xyscore` [1, 68, 3] and `heatmaps` [1, 68, 64, 64], in whatever order."""
+
+    kind = Kind.LANDMARKS
+
+    def differences(self, graph: Graph) -> tuple[str, ...]:
+        if len(graph.inputs) != 1 or len(graph.outputs) != 2:
+            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one and two",)
+        found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
+        found += shape_differences("output of points", _with(graph.outputs, 3), (None, 68, 3), FLOATS)
+        return found + shape_differences("output of heatmaps", _with(graph.outputs, 4), (None, 68, HEATMAP, HEATMAP), FLOATS)
+
+    def open(self, model: ModelFile, kit: Kit) -> Fan4:
+        return Fan4(Network(model.name, kit.session(model)))
+
+
+def _with(specs: Sequence[TensorSpec], dimensions: int) -> TensorSpec | None:
+    return next((spec for spec in specs if len(spec.shape) == dimensions), None)
+
+
+families.register("2dfan4")(Fan4Family())

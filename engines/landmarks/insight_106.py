@@ -1,0 +1,49 @@
+"""InsightFace's 2d106det: 106 points, coordinate regression by a MobileNet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.landmarks.contract import Points
+from engines.landmarks.crop import to_picture
+from engines.landmarks.five import five_of_106
+from engines.landmarks.view import View
+from engines.network import FLOATS, Network
+
+SIDE = 192
+
+BOX_SHARE = 1 / 1.5
+"""Of the crop's side that the box's longer side takes: InsightFace's landmark models."""
+
+
+class Insight106:
+    """Takes RGB of 0…255; the norm is in the graph. Not thread-safe: one thread at a time."""
+
+    def __init__(self, network: Network) -> None:
+        self.name = network.name
+        self._view = View(network, SIDE, BOX_SHARE, 255.0)
+
+    def locate(self, image: np.ndarray, box: np.ndarray, five: np.ndarray) -> Points:
+        """See ``engines.landmarks.contract.Landmarker``. The model gives points in [-1, 1] and no score."""
+        results, matrix = self._view.look(image, box, five)
+        points = to_picture((self._view.values(results, 0, (106, 2)) + 1) * (SIDE / 2), matrix)
+        return Points(points, five_of_106(points), 1.0)
+
+
+class Insight106Family:
+    """`data` [N, 3, 192, 192]; `fc1` [N, 212]."""
+
+    kind = Kind.LANDMARKS
+
+    def differences(self, graph: Graph) -> tuple[str, ...]:
+        if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one of each",)
+        found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
+        return found + shape_differences("output", graph.outputs[0], (None, 212), FLOATS)
+
+    def open(self, model: ModelFile, kit: Kit) -> Insight106:
+        return Insight106(Network(model.name, kit.session(model)))
+
+
+families.register("insight_106")(Insight106Family())

@@ -1,0 +1,51 @@
+"""InsightFace's 1k3d68: iBUG's 68 points in three dimensions, behind some 1000 others of a head that are not used."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.landmarks.contract import Points
+from engines.landmarks.crop import to_picture
+from engines.landmarks.five import five_of_68
+from engines.landmarks.view import View
+from engines.network import FLOATS, Network
+
+SIDE, VALUES = 192, 3309
+"""Pixels of the crop; numbers given, of which the last 68 · 3 are the points."""
+
+BOX_SHARE = 1 / 1.5
+"""Of the crop's side that the box's longer side takes: InsightFace's landmark models."""
+
+
+class Insight3d68:
+    """Takes RGB of 0…255; the norm is in the graph. Not thread-safe: one thread at a time."""
+
+    def __init__(self, network: Network) -> None:
+        self.name = network.name
+        self._view = View(network, SIDE, BOX_SHARE, 255.0)
+
+    def locate(self, image: np.ndarray, box: np.ndarray, five: np.ndarray) -> Points:
+        """See ``engines.landmarks.contract.Landmarker``. x and y are given in [-1, 1], depth in the same unit from 0; no score."""
+        results, matrix = self._view.look(image, box, five)
+        rows = self._view.values(results, 0, (VALUES // 3, 3))[-68:]
+        points = to_picture((rows + np.array([1, 1, 0], np.float32)) * np.float32(SIDE / 2), matrix)
+        return Points(points, five_of_68(points), 1.0)
+
+
+class Insight3d68Family:
+    """`data` [N, 3, 192, 192]; `fc1` [N, 3309]."""
+
+    kind = Kind.LANDMARKS
+
+    def differences(self, graph: Graph) -> tuple[str, ...]:
+        if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one of each",)
+        found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
+        return found + shape_differences("output", graph.outputs[0], (None, VALUES), FLOATS)
+
+    def open(self, model: ModelFile, kit: Kit) -> Insight3d68:
+        return Insight3d68(Network(model.name, kit.session(model)))
+
+
+families.register("insight_3d68")(Insight3d68Family())
