@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import ASTRONAUT, HOPPER
 from kit import FolderKit, graph_of, model_file
+from standins import full_size
 from standins import identity as identities
 from standins import swappers as standins
 from standins.swappers import KEPT, Contract, colour_by_hand
@@ -269,3 +270,14 @@ def test_other_families_say_what_differs(tmp_path: Path) -> None:
         "its first output is [1, 3, 128, 128], not [any, 3, 256, 256]",
         "it has no second output",
     )
+
+
+def test_the_full_size_generator_writes_inswappers_network(woman: SourceFace, man: SourceFace, parts: dict, tmp_path: Path) -> None:
+    """At a sixteenth of the width. Its parameters grow with the square of the width but for the styles and the outer layers:
+    w = 64, q = 8: outer 2·(147q + q·2q·9 + 2q·4q·9 + 4q·8q·9) + biases, inner 12·(9w² + w) and styles 12·512·2w."""
+    w, q = 64, 8
+    path = full_size.inswapper(tmp_path / "small.onnx", w)
+    outer = 2 * (147 * q + 18 * q * q + 72 * q * q + 288 * q * q) + (q + 2 * q + 4 * q + 8 * q) + (4 * q + 2 * q + q + 3)
+    assert full_size.parameters(path) == outer + 12 * (9 * w * w + w) + 12 * 512 * 2 * w
+    swapper = opened(path, "inswapper", parts)
+    assert swapper.swap(woman.image, woman.landmarks.points, swapper.prepare([man]), 1, 0) is not None
