@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Converts the face models of the wheel mediapipe 0.10.21 from TFLite to ONNX.
+"""Converts the face and hand models of the wheel mediapipe 0.10.21 from TFLite to ONNX.
 
     python scripts/convert_models.py WHEEL [--out assets/models]
 
@@ -48,6 +48,8 @@ RECIPES = {
     "face_detection_full_range_sparse": Recipe("face_detection", *SIGNED, {"boxes": (2304, 16), "logits": (2304,)}),
     "face_landmark": Recipe("face_landmark", *UNIT, {"points": (468, 3), "logit": (1,)}),
     "iris_landmark": Recipe("iris_landmark", *UNIT, {"eye": (71, 3), "iris": (5, 3)}),
+    "palm_detection_lite": Recipe("palm_detection", *UNIT, {"boxes": (2016, 18), "logits": (2016,)}),
+    "hand_landmark_lite": Recipe("hand_landmark", *UNIT, {"points": (21, 3), "presence": (1,), "right": (1,), "world": (21, 3)}),
 }
 
 ARRAY_TYPES = (np.float32, np.float16, np.int32)
@@ -324,7 +326,7 @@ def convert(wheel: Path, name: str) -> tuple[bytes, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Converts the face models of a mediapipe 0.10.21 wheel to ONNX.")
+    parser = argparse.ArgumentParser(description="Converts the face and hand models of a mediapipe 0.10.21 wheel to ONNX.")
     parser.add_argument("wheel", type=Path, help="pip download --no-deps mediapipe==0.10.21")
     parser.add_argument("--out", type=Path, default=Path("assets/models"), help="folder to write to (%(default)s)")
     chosen = parser.parse_args()
