@@ -64,7 +64,8 @@ class Kit(Protocol):
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What the user asked of parts, by name: ``pixel_boost`` (int, 1 to 4), ``enhancer_weight`` (float in [0, 1])."""
+        """What the user asked of parts, by name: ``pixel_boost`` (int, 1 to 4), ``enhancer_weight`` (float in [0, 1]),
+        ``mask_regions`` (names of ``engines.mask.bisenet.REGIONS``)."""
         ...
 
     @property

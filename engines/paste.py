@@ -34,6 +34,7 @@ def paste(crop: np.ndarray, alpha: np.ndarray, matrix: np.ndarray, shape: tuple[
     box = _box(matrix, crop.shape[0], shape)
     if box is None:
         return None
+    crop, alpha, matrix = _no_finer(crop, alpha, matrix)
     left, top, right, bottom = box
     moved = matrix.copy()
     moved[:, 2] += matrix[:, :2] @ np.array([left, top], np.float32)
@@ -41,6 +42,20 @@ def paste(crop: np.ndarray, alpha: np.ndarray, matrix: np.ndarray, shape: tuple[
     pixels = cv2.warpAffine(crop, moved, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
     shown = cv2.warpAffine(alpha, moved, size, flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
     return Patch(pixels, shown, left, top)
+
+
+def _no_finer(crop: np.ndarray, alpha: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The three with the crop averaged to less than two of its pixels for one of the picture's: bilinear sampling reads four pixels and
+    would let a large crop of a small face flicker. Pixel i of the smaller one covers factor·i … factor·i + factor - 1."""
+    factor = 1
+    while math.hypot(matrix[0, 0], matrix[1, 0]) >= 2 * factor and crop.shape[0] % (2 * factor) == 0:
+        factor *= 2
+    if factor == 1:
+        return crop, alpha, matrix
+    size = (crop.shape[0] // factor,) * 2
+    moved = matrix / np.float32(factor)
+    moved[:, 2] -= (factor - 1) / (2 * factor)
+    return cv2.resize(crop, size, interpolation=cv2.INTER_AREA), cv2.resize(alpha, size, interpolation=cv2.INTER_AREA), moved
 
 
 def _box(matrix: np.ndarray, side: int, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:

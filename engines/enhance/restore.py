@@ -1,0 +1,83 @@
+"""What all face restorers share: align → network → paste. They take and give RGB in [-1, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from engines.align import Aligner, crop_bgr, similarity, template
+from engines.errors import ModelError
+from engines.face import Patch
+from engines.family import Graph, Kit, ModelFile, shape_differences
+from engines.network import FLOATS, Network
+from engines.paste import paste, soft_box
+from engines.session import TensorSpec
+from engines.tensor import SIGNED
+
+SMALLEST_FACE_PX = 12.0
+"""Width of a face from which there is something to restore."""
+
+USUAL_SIDE = 512
+"""Of the crop, where a file leaves it open."""
+
+
+class Restorer:
+    """Keeps ``engines.enhance.contract.Enhancer``. Not thread-safe: one thread at a time."""
+
+    def __init__(self, network: Network, aligner: Aligner, place: str, others: Mapping[str, np.ndarray] | None = None) -> None:
+        """``place``: a key of ``engines.align.TEMPLATES``. ``others``: what further inputs are always given, by name."""
+        self.name = network.name
+        self._network = network
+        self._aligner = aligner
+        self._side = side_of(network.picture)
+        self._template = template(place, self._side)
+        self._others = dict(others or {})
+        self._crop = np.empty((self._side, self._side, 3), np.uint8)
+
+    def enhance(self, image: np.ndarray, points: np.ndarray) -> Patch | None:
+        """See the contract. Raises ``ModelError`` where the network gives something else than its file says."""
+        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
+            return None
+        matrix = similarity(self._aligner.five(image, points), self._template)
+        results = self._network.look(crop_bgr(image, matrix, self._side), SIGNED, self._others)
+        if not results or results[0].shape != (1, 3, self._side, self._side):
+            raise self._network.wrong(results, f"[1, 3, {self._side}, {self._side}]")
+        if not np.isfinite(results[0].sum()):  # one sum is enough: what is no number stays none in it
+            raise ModelError(f"{self.name} gave values that are no numbers, a face of black; use the float32 file of this model")
+        SIGNED.to_picture(results[0][0], self._crop)
+        return paste(self._crop, soft_box(self._side), matrix, image.shape)
+
+
+def side_of(spec: TensorSpec) -> int:
+    """Pixels of the crop that goes into the input ``spec``."""
+    side = spec.shape[-1]
+    return side if isinstance(side, int) else USUAL_SIDE
+
+
+def picture_differences(picture: TensorSpec | None, output: TensorSpec | None, sides: Sequence[int]) -> tuple[str, ...]:
+    """How a graph's ``picture`` and first ``output`` differ from two pictures of one of ``sides``."""
+    side = picture.shape[-1] if picture is not None and len(picture.shape) == 4 and picture.shape[1] == 3 else None
+    if isinstance(side, int) and side not in sides:
+        listed = " or ".join(map(str, sides))
+        return (f"its picture has a side of {side}, not of {listed}",)
+    fixed = side if isinstance(side, int) else None
+    shape = (None, 3, fixed, fixed)
+    return shape_differences("picture", picture, shape, FLOATS) + shape_differences("first output", output, shape, FLOATS)
+
+
+def one_picture_differences(graph: Graph, sides: Sequence[int]) -> tuple[str, ...]:
+    """The same for a graph that has no other input."""
+    if len(graph.inputs) != 1:
+        return (f"it has {len(graph.inputs)} inputs, not one",)
+    return picture_differences(graph.inputs[0], graph.outputs[0] if graph.outputs else None, sides)
+
+
+def only_output(graph: Graph) -> tuple[str, ...]:
+    """What to say where there is more than one output."""
+    return (f"it has {len(graph.outputs)} outputs, not one",) if len(graph.outputs) > 1 else ()
+
+
+def opened(model: ModelFile, kit: Kit, place: str) -> Restorer:
+    """What ``Family.open`` returns for a restorer that takes a picture alone."""
+    return Restorer(Network(model.name, kit.session(model)), kit.aligner, place)
