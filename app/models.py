@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,16 +19,13 @@ if TYPE_CHECKING:
     from engines.store.pull import Progress
 
 ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
-"""Packages of ``engines`` in which families live, a module each."""
+"""Packages of ``engines`` in which families live."""
 
 
 def known_families() -> Registry[Family]:
-    """All families, registered. Imports the modules of every room: not for a start that needs none of them."""
+    """All families, registered. Imports every room, which names its families: not for a start that needs none of them."""
     for room in ROOMS:
-        package = importlib.import_module(f"engines.{room}")
-        for module in pkgutil.iter_modules(package.__path__):
-            if not module.ispkg:
-                importlib.import_module(f"engines.{room}.{module.name}")
+        importlib.import_module(f"engines.{room}")
     return families
 
 

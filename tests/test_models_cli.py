@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from file_server import Site, serve
+from standins.swappers import Contract, swapper
 from store_files import EIGHT, crc32, families, model_bytes, sha256
 
 import app.models
@@ -316,14 +317,33 @@ def test_a_name_cannot_command_the_terminal(ffrt: Ffrt, tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout + ffrt("list").stdout
 
 
+def test_a_model_of_the_real_catalogue_comes_from_a_mirror(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the catalogue and the families that ship."""
+    data = swapper(tmp_path / "inswapper.onnx", Contract(128, emap=True)).read_bytes()
+    site.put("/models-3.0.0/inswapper_128.onnx", data)
+    site.put("/models-3.0.0/inswapper_128.hash", crc32(data).encode())
+    monkeypatch.setenv("FFRT_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    with pytest.raises(SystemExit):
+        main(["models", "pull", "inswapper_128", "--yes", "--json", "--mirror", site.base])
+    out, errors = capsys.readouterr()
+    row = json.loads(out)
+    assert (row["family"], row["commercial"], row["sha256"]) == ("inswapper", "no", sha256(data))
+    assert "non-commercial research only" in errors
+
+
 def test_who_needs_no_models_does_not_pay_for_them() -> None:
     code = (
         "import sys, app.cli, engines.detect.blazeface, engines.landmarks.facemesh;"
-        "print({'onnx', 'httpx', 'platformdirs', 'engines.family'} & set(sys.modules))"
+        "print({'onnx', 'httpx', 'platformdirs'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, cwd=HERE.parent).stdout == "set()\n"
 
 
-def test_the_families_that_ship_can_be_found() -> None:
+def test_the_catalogue_and_the_families_agree_on_what_a_model_does() -> None:
     registry = known_families()
-    assert all(registry[name].kind for name in registry)
+    kinds = {name: registry[name].kind for name in registry}
+    assert kinds
+    assert all(kinds.get(entry.family, entry.kind) == entry.kind for entry in load_catalog())

@@ -56,7 +56,8 @@ def family_of(what: str, graph: Graph, families: Registry[Family], named: str | 
         return named
     fitting = [name for name, found in differences.items() if not found]
     if len(fitting) > 1:
-        raise ModelError(f"{what} fits several families ({', '.join(fitting)}); say which it is by --family, as in --family {fitting[0]}")
+        hint = f"say which it is by --family, as in `ffrt models import {what} --family {fitting[0]}`"
+        raise ModelError(f"{what} fits several families ({', '.join(fitting)}); {hint}")
     if not fitting:
         raise ModelError(_unknown(what, graph, differences))
     return fitting[0]
