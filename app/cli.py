@@ -332,6 +332,35 @@ def bench_quality(
     return 0
 
 
+@bench.command(name="parts")
+def bench_parts(*, rounds: int = 200, report: Path | None = None, json: Annotated[bool, Switch] = False) -> int:
+    """Times every part on one thread: the models, the mesh swap, a neural swap outside of its network, the runtime layer.
+
+    Parameters
+    ----------
+    rounds
+        how often each is run; the median and the 95th percentile are shown.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
+    """
+    from app.bench.parts import run_parts_bench
+    from app.report import write_json
+    from app.session import limit_threads
+
+    console.set_up_logging(False)
+    if rounds < 1:
+        raise UsageError(f"--rounds {rounds} was given; give 1 or more")
+    limit_threads()
+    with console.progress("bench parts") as progress:
+        result = run_parts_bench(rounds, progress)
+    if report is not None:
+        write_json(report, result)
+    console.print_json(result) if json else console.print_costs(result)
+    return 0
+
+
 @app.command
 def doctor(*, json: Annotated[bool, Switch] = False) -> int:
     """Says what this machine has and lacks, and how to mend it."""

@@ -153,6 +153,14 @@ def print_quality(result: dict[str, Any]) -> None:
     out.print(table)
 
 
+def print_costs(result: dict[str, Any]) -> None:
+    """A line a part."""
+    table = Table("part", "picture", "face px", "median ms", "p95 ms", box=None, pad_edge=False)
+    for cost in result["costs"]:
+        table.add_row(cost["part"], cost["picture"], str(cost["face_px"]), f"{cost['median_ms']:.2f}", f"{cost['p95_ms']:.2f}")
+    out.print(table)
+
+
 def print_findings(findings: Iterable[Finding]) -> None:
     """What the doctor found, each with the mend."""
     marks = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "missing": "[red]missing[/]"}

@@ -8,10 +8,11 @@ from typing import Any
 from app.settings import LookSettings
 from engines.detect import detectors
 from engines.family import Kind
+from engines.mask import masks
 from engines.registry import Registry
 from engines.swap import swappers
 
-BUILT_IN: Mapping[Kind, Registry[Callable[[], Any]]] = {Kind.DETECTOR: detectors, Kind.SWAPPER: swappers}
+BUILT_IN: Mapping[Kind, Registry[Callable[..., Any]]] = {Kind.DETECTOR: detectors, Kind.MASK: masks, Kind.SWAPPER: swappers}
 
 
 class Parts:

@@ -15,7 +15,7 @@ from engines.store.catalog import Catalog
 from engines.store.identify import identify
 from engines.store.shelf import Card, Shelf
 
-BuiltIn = Mapping[Kind, Registry[Callable[[], Any]]]
+BuiltIn = Mapping[Kind, Registry[Callable[..., Any]]]
 """Kind → parts that need no file of the user's."""
 
 SUFFIXES = (".onnx", ".dfm")

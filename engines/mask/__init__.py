@@ -10,4 +10,4 @@ from engines.registry import Registry
 masks: Registry[Callable[..., Mask]] = Registry("mask")
 """Those that need no model's file; those that do are in ``engines.family.families``."""
 
-from engines.mask import bisenet, mouth, xseg  # noqa: E402, F401  register themselves
+from engines.mask import bisenet, hands, mouth, xseg  # noqa: E402, F401  register themselves

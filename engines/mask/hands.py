@@ -1,0 +1,121 @@
+"""Hands in front of the face stay the target's own. Needs no file of the user's: MediaPipe's hand models are embedded.
+
+A mask of this kind forgets nobody's face: what is not surely a hand stays swapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from engines.face import Patch, Roi
+from engines.hands.hand import FINGERS, INDEX_KNUCKLE, LITTLE_KNUCKLE, WRIST, Hand, HandLandmarks, roi_from_hand
+from engines.hands.palm import PalmDetector
+from engines.mask import masks
+
+HANDS_MAX = 2
+
+LOOK_EVERY = 5
+"""Calls between two searches for palms: a hand takes several frames to reach a face, and a search costs as much as all else."""
+
+REACH = 1.1
+"""How far around the face's box palms are looked for, in its sizes: the hand's palm is below the face when its fingers touch it."""
+
+SCORE_MIN = 0.8
+"""A presence from which a region surely holds a hand. Hands over faces gave 0.9 and more on the clips looked at."""
+
+FINGER_SHARE, FINGER_FROM_KNUCKLES = 1.15, 1 / 3
+"""A finger's width: a third of the distance between the outer knuckles, and some, since a missing rim of finger is seen more than
+a little of the real face beside it."""
+
+EDGE_SHARE = 0.25
+"""Width of the mask's soft edge over a finger's."""
+
+
+class HandsMask:
+    """One face's: hands are followed from call to call. Not thread-safe: one thread at a time."""
+
+    name = "hands"
+
+    def __init__(self) -> None:
+        """Raises ``ModelError`` when an embedded model is missing or damaged."""
+        self._palms = PalmDetector()
+        self._landmarks = HandLandmarks()
+        self._hands: list[Hand] = []
+        self._calls = 0
+
+    def limit(self, image: np.ndarray, points: np.ndarray, patch: Patch) -> None:
+        """See ``engines.mask.contract.Mask``."""
+        if not np.isfinite(points).all():
+            return
+        self._hands = self._sure(image, [roi_from_hand(hand) for hand in self._hands])
+        if len(self._hands) < HANDS_MAX and self._calls % LOOK_EVERY == 0:
+            self._hands += self._found(image, points)
+        self._calls += 1
+        for hand in self._hands:
+            cover(patch, hand.points)
+
+    def _found(self, image: np.ndarray, points: np.ndarray) -> list[Hand]:
+        """Hands near the face that are not known yet."""
+        left, top, part = _around(image, points)
+        if not part.size:
+            return []
+        regions = [Roi(palm.roi.x + left, palm.roi.y + top, palm.roi.size, palm.roi.angle) for palm in self._palms.detect(part)]
+        strangers = [region for region in regions if not any(_is_at(region, hand) for hand in self._hands)]
+        return self._sure(image, strangers[: HANDS_MAX - len(self._hands)])
+
+    def _sure(self, image: np.ndarray, regions: Sequence[Roi]) -> list[Hand]:
+        hands = [self._landmarks.locate(image, region) for region in regions]
+        return [hand for hand in hands if hand.score >= SCORE_MIN and np.isfinite(hand.points).all()]
+
+
+def cover(patch: Patch, hand: np.ndarray) -> None:
+    """Takes the hand at ``hand`` (float32 [21, 2] pixels of the picture) out of ``patch.alpha``, in place."""
+    points = hand - np.array([patch.left, patch.top], np.float32)
+    width = FINGER_SHARE * FINGER_FROM_KNUCKLES * float(np.hypot(*(points[INDEX_KNUCKLE] - points[LITTLE_KNUCKLE])))
+    width = max(width, 0.12 * float(np.hypot(*(points[INDEX_KNUCKLE] - points[WRIST]))))  # seen from its edge, the palm is narrow
+    height, across = patch.alpha.shape
+    low, high = points.min(0) - width, points.max(0) + width
+    left, top = np.clip(low, 0, [across, height]).astype(int)
+    right, bottom = np.clip(np.ceil(high), 0, [across, height]).astype(int)
+    if right <= left or bottom <= top:
+        return
+    alpha = patch.alpha[top:bottom, left:right]
+    np.minimum(alpha, 255 - _drawn(points - [left, top], alpha.shape, width), out=alpha)
+
+
+def _drawn(points: np.ndarray, shape: tuple[int, ...], width: float) -> np.ndarray:
+    """uint8 of ``shape``: 255 on the hand, with a soft edge."""
+    mask = np.zeros(shape, np.uint8)
+    place = np.round(points).astype(np.int32)
+    thickness = max(1, round(width))
+    for finger in FINGERS:
+        cv2.polylines(mask, [place[list(finger)]], False, 255, thickness)
+    palm = place[[WRIST, *(finger[0] for finger in FINGERS), FINGERS[0][1]]]
+    hull = cv2.convexHull(palm)
+    cv2.fillConvexPoly(mask, hull, 255)
+    cv2.polylines(mask, [hull], True, 255, thickness)
+    edge = max(1, round(EDGE_SHARE * width)) | 1
+    soft: np.ndarray = cv2.blur(mask, (edge, edge))
+    return soft
+
+
+def _around(image: np.ndarray, points: np.ndarray) -> tuple[int, int, np.ndarray]:
+    """Left, top and pixels of the part of the picture where hands may reach the face."""
+    low, high = points[:, :2].min(0), points[:, :2].max(0)
+    reach = REACH * float((high - low).max())
+    height, width = image.shape[:2]
+    left, top = np.clip(low - reach, 0, [width, height]).astype(int)
+    right, bottom = np.clip(high + reach, 0, [width, height]).astype(int)
+    return int(left), int(top), image[top:bottom, left:right]
+
+
+def _is_at(region: Roi, hand: Hand) -> bool:
+    """The middle of ``region`` lies on a hand that is known."""
+    middle = hand.points.mean(0)
+    return float(np.hypot(middle[0] - region.x, middle[1] - region.y)) < 0.35 * region.size
+
+
+masks.register("hands")(HandsMask)
