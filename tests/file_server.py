@@ -28,6 +28,8 @@ class Served:
     """Whether Content-Length is said."""
     claimed: int | None = None
     """Content-Length that is not the truth."""
+    encoding: str | None = None
+    """Content-Encoding that is said; nothing is encoded."""
     hold_after: int | None = None
     """After so many bytes the server says no more until ``Site.release`` is set."""
 
@@ -105,6 +107,8 @@ def serve() -> Iterator[Site]:
                 self.send_header("Content-Length", str(len(body) if served.claimed is None else served.claimed))
             if served.etag:
                 self.send_header("ETag", served.etag)
+            if served.encoding:
+                self.send_header("Content-Encoding", served.encoding)
             self.end_headers()
             if method == "GET":
                 self._send(served, body)

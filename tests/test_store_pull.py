@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 import pytest
 from file_server import Site, serve
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from store_files import EIGHT, NOT_FREE, Published, SquareFamily, crc32, families, model_bytes, sha256
 
 from engines.errors import ModelError
-from engines.store.pull import Network, addresses_of, pull, size_of
+from engines.store.pull import Network, addresses_of, public, pull, side_address, size_of
 from engines.store.shelf import Card, Shelf
 
 DATA = model_bytes(weights=256)
@@ -279,9 +281,28 @@ def test_secrets_of_a_mirror_are_nowhere(site: Site, shelf: Shelf) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_mirror_that_is_no_address_is_refused() -> None:
-    with pytest.raises(ModelError, match="https://"):
-        addresses_of(Published(DATA).entry(), ["ftp://example.org"])
+@pytest.mark.parametrize("mirror", ["ftp://me:secret@example.org", "http://", "http://[", "https://host:port/x", "here", "http://a b\n/"])
+def test_a_mirror_that_is_no_address_is_refused(mirror: str) -> None:
+    with pytest.raises(ModelError, match="https://example") as caught:
+        addresses_of(Published(DATA).entry(), [mirror])
+    assert "secret" not in str(caught.value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=30))
+def test_any_text_is_a_mirror_or_refused(text: str) -> None:
+    for mirror in (text, f"http://{text}", f"https://host/{text}", f"http://host:{text}/{{file}}"):
+        try:
+            addresses = addresses_of(Published(DATA).entry(), [mirror])
+        except ModelError:
+            continue
+        assert all(side_address(address) and public(address) for address in addresses)
+
+
+def test_a_compressed_answer_is_not_taken(site: Site, shelf: Shelf) -> None:
+    site.put(PATH, DATA, encoding="gzip")
+    with pytest.raises(ModelError, match="compressed"):
+        fetch(Published(DATA).entry(site.base), shelf)
 
 
 def test_a_model_without_an_address_says_how_to_get_it(shelf: Shelf) -> None:

@@ -7,6 +7,7 @@ pull goes on from there. The thread that calls does all the work.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import time
@@ -70,12 +71,13 @@ def addresses_of(entry: Entry, mirrors: Sequence[str] = ()) -> tuple[str, ...]:
     """
     found: list[str] = []
     for mirror in mirrors:
-        if not mirror.startswith(("http://", "https://")):
-            raise ModelError(f"the mirror {mirror!r} is no address; give one as in https://example.org/models")
         if "{path}" in mirror or "{file}" in mirror:
-            found.append(mirror.replace("{path}", entry.mirror_path).replace("{file}", entry.file))
+            address = mirror.replace("{path}", entry.mirror_path).replace("{file}", entry.file)
         else:
-            found.append(f"{mirror.rstrip('/')}/{entry.mirror_path}")
+            address = f"{mirror.rstrip('/')}/{entry.mirror_path}"
+        if not _is_address(address):
+            raise ModelError(f"the mirror {mirror.rpartition('@')[2]!r} is no address; give one as in https://example.org/models")
+        found.append(address)
     found += entry.addresses
     if not found:
         raise ModelError(
@@ -193,7 +195,7 @@ class _Pull:
         except ModelError:
             self._drop()  # it is whole and as published: no further byte will mend it
             raise
-        card = card_of(self._entry, sha256_of(self._part), found.graph, _public(address))
+        card = card_of(self._entry, sha256_of(self._part), found.graph, public(address))
         card = self._shelf.place(self._part, card)
         self._drop()
         return card
@@ -308,7 +310,7 @@ class _Pull:
         problems: list[str] = []
         for address in addresses if self._entry.crc32_beside else ():
             try:
-                return self._side_file(_side_address(address))
+                return self._side_file(side_address(address))
             except _RefusedError as error:
                 problems.append(f"{_server(address)}: {error}")
         why = f" ({'; '.join(problems)})" if problems else ""
@@ -360,7 +362,7 @@ class _Pull:
             return None
 
     def _write_note(self, note: _Note) -> None:
-        facts = {"address": _public(note.address), "validator": note.validator, "total": note.total}
+        facts = {"address": public(note.address), "validator": note.validator, "total": note.total}
         self._shelf.write_atomically(self._note, json.dumps(facts).encode())
 
 
@@ -390,8 +392,19 @@ def crc32_of(path: Path) -> str:
     return f"{value:08x}"
 
 
+def _is_address(text: str) -> bool:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        return False
+    host = url.raw_host.decode("ascii", "replace")
+    # httpx takes hosts that the system's resolver then stumbles over.
+    return url.scheme in ("http", "https") and re.fullmatch(r"[A-Za-z0-9_:-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", host) is not None
+
+
 def _client(network: Network) -> httpx.Client:
     timeout = httpx.Timeout(network.read_s, connect=network.connect_s)
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # below that it logs whole addresses, with whatever key is in them
     # A compressed answer could not be resumed, nor its length compared.
     headers = {"user-agent": "ffrt", "accept-encoding": "identity"}
     return httpx.Client(timeout=timeout, headers=headers, follow_redirects=True, max_redirects=10)
@@ -402,7 +415,7 @@ def _resume(address: str, have: int, note: _Note | None) -> dict[str, str]:
     if not have:
         return {}
     headers = {"range": f"bytes={have}-"}
-    if note is not None and note.validator and note.address == _public(address):
+    if note is not None and note.validator and note.address == public(address):
         headers["if-range"] = note.validator
     return headers
 
@@ -429,7 +442,8 @@ def _content_range(answer: httpx.Response) -> tuple[int | None, int | None]:
     return (None if first is None else int(first)), (None if total == "*" else int(total))
 
 
-def _side_address(address: str) -> str:
+def side_address(address: str) -> str:
+    """Where the check sum of the file at ``address`` is: ``STEM.hash`` beside it."""
     url = httpx.URL(address)
     stem = url.path.rpartition(".")[0] or url.path
     return str(url.copy_with(path=f"{stem}.hash"))
@@ -444,7 +458,7 @@ def _server(address: str) -> str:
     return url.host if url.port is None else f"{url.host}:{url.port}"
 
 
-def _public(address: str) -> str:
+def public(address: str) -> str:
     """The address without what may be secret."""
     url = httpx.URL(address)
     return str(url.copy_with(username=None, password=None, query=None, fragment=None))
