@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Protocol
 
 import cv2
@@ -59,9 +60,12 @@ NOSE_TIP, MOUTH_LEFT, MOUTH_RIGHT = 1, 61, 291
 """FaceMesh's vertices; left and right as the viewer sees them."""
 
 
+@lru_cache(maxsize=64)
 def template(name: str, side: int) -> np.ndarray:
-    """float32 [5, 2] pixels of a ``side`` × ``side`` crop."""
-    return np.array(TEMPLATES[name], np.float32) * side
+    """float32 [5, 2] pixels of a ``side`` × ``side`` crop, read only."""
+    places = np.array(TEMPLATES[name], np.float32) * side
+    places.setflags(write=False)
+    return places
 
 
 def five_of_mesh(points: np.ndarray) -> np.ndarray:
@@ -91,20 +95,22 @@ def similarity(points: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     With points as complex numbers p, w less their means, the least-squares a of w = a·p is Σ p̄·w / Σ |p|²
     (Umeyama 1991 without the reflection, which a complex factor cannot be).
     """
-    p, w = points.astype(np.float64), wanted.astype(np.float64)
-    middle_p, middle_w = p.mean(0), w.mean(0)
-    p, w = p - middle_p, w - middle_w
-    norm = max(float((p * p).sum()), 1e-12)
-    cos = float((p * w).sum()) / norm
-    sin = float((p[:, 0] * w[:, 1] - p[:, 1] * w[:, 0]).sum()) / norm
-    turn = np.array([[cos, -sin], [sin, cos]])
-    return np.column_stack([turn, middle_w - turn @ middle_p]).astype(np.float32)
+    p = points[:, 0].astype(np.float64) + 1j * points[:, 1]
+    w = wanted[:, 0].astype(np.float64) + 1j * wanted[:, 1]
+    middle_p, middle_w = p.mean(), w.mean()
+    p -= middle_p
+    a = complex(np.vdot(p, w - middle_w)) / max(float(np.vdot(p, p).real), 1e-12)
+    shift = middle_w - a * middle_p
+    return np.array([[a.real, -a.imag, shift.real], [a.imag, a.real, shift.imag]], np.float32)
 
 
 def inverse(matrix: np.ndarray) -> np.ndarray:
     """float32 [2, 3]: the way back of a similarity."""
-    turn = np.linalg.inv(matrix[:, :2].astype(np.float64))
-    return np.column_stack([turn, -turn @ matrix[:, 2]]).astype(np.float32)
+    cos, sin = float(matrix[0, 0]), float(matrix[1, 0])
+    norm = max(cos * cos + sin * sin, 1e-30)
+    cos, sin = cos / norm, sin / norm
+    right, down = map(float, matrix[:, 2])
+    return np.array([[cos, sin, -cos * right - sin * down], [-sin, cos, sin * right - cos * down]], np.float32)
 
 
 def crop_bgr(image: np.ndarray, matrix: np.ndarray, side: int) -> np.ndarray:

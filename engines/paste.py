@@ -38,10 +38,10 @@ def paste(crop: np.ndarray, alpha: np.ndarray, matrix: np.ndarray, shape: tuple[
     left, top, right, bottom = box
     moved = matrix.copy()
     moved[:, 2] += matrix[:, :2] @ np.array([left, top], np.float32)
+    # One warp of four channels takes half the time of two. Outside of the crop all four are 0.
     size, flags = (right - left, bottom - top), cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    pixels = cv2.warpAffine(crop, moved, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
-    shown = cv2.warpAffine(alpha, moved, size, flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
-    return Patch(pixels, shown, left, top)
+    both = cv2.warpAffine(np.dstack([crop, alpha]), moved, size, flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
+    return Patch(cv2.cvtColor(both, cv2.COLOR_BGRA2BGR), cv2.extractChannel(both, 3), left, top)
 
 
 def _no_finer(crop: np.ndarray, alpha: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -25,14 +25,18 @@ def blend(pixels: np.ndarray, patch: Patch, opacity: float = 1.0) -> None:
 
 @numba.njit("void(uint8[:, :, :], uint8[:, :, ::1], uint8[:, ::1], int64)", cache=True, nogil=True)
 def _blend(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, opacity: int) -> None:
-    """Integer arithmetic: a + (b - a) · alpha · opacity / (255 · 256), rounded."""
+    """Integer arithmetic: (a · (255 · 256 - w) + b · w) / (255 · 256), rounded; w = alpha · opacity."""
+    whole, half = np.uint32(65280), np.uint32(32640)
+    share = np.uint32(opacity)
     for y in range(alpha.shape[0]):
         for x in range(alpha.shape[1]):
-            weight = np.int32(alpha[y, x]) * opacity
-            if weight:
+            weight = np.uint32(alpha[y, x]) * share
+            if weight == whole:  # most of a patch
+                region[y, x, 0], region[y, x, 1], region[y, x, 2] = pixels[y, x, 0], pixels[y, x, 1], pixels[y, x, 2]
+            elif weight:
+                rest = whole - weight
                 for c in range(3):
-                    below = np.int32(region[y, x, c])
-                    region[y, x, c] = (below * 65280 + (np.int32(pixels[y, x, c]) - below) * weight + 32640) // 65280
+                    region[y, x, c] = (np.uint32(region[y, x, c]) * rest + np.uint32(pixels[y, x, c]) * weight + half) // whole
 
 
 SEAM_CELLS = 48
@@ -43,7 +47,8 @@ SEAM_ALPHA = (8, 200)
 
 
 def match_seam(pixels: np.ndarray, patch: Patch) -> None:
-    """Moves ``patch.pixels`` (in place) so that along its seam they have the colours of ``pixels`` (uint8 [H, W, 3] BGR).
+    """Moves ``patch.pixels`` (in place, by 127 levels at most) so that along its seam they have the colours of ``pixels``
+    (uint8 [H, W, 3] BGR).
 
     The step between the two is taken in the ring where the patch fades and continued smoothly over its inside: the membrane
     that pasting gradients amounts to (Farbman et al. 2009, "Coordinates for instant image cloning"), filled by pull and push
@@ -58,8 +63,9 @@ def match_seam(pixels: np.ndarray, patch: Patch) -> None:
     if not ring.any():
         return
     step = (below.astype(np.float32) - above) * ring[..., None]
-    membrane = cv2.resize(_filled(step, ring), (width, height), interpolation=cv2.INTER_LINEAR)
-    cv2.add(patch.pixels, membrane, dst=patch.pixels, dtype=cv2.CV_8U)
+    membrane = np.clip(np.round(_filled(step, ring)) + 128, 0, 255).astype(np.uint8)  # bytes: four times as fast as floats
+    wide = cv2.resize(membrane, (width, height), interpolation=cv2.INTER_LINEAR)
+    cv2.addWeighted(patch.pixels, 1, wide, 1, -128, dst=patch.pixels)
 
 
 def _filled(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
