@@ -89,6 +89,17 @@ def test_points_are_where_the_blob_is(name: str, degrees: float, width: int, hei
     assert found.score == pytest.approx(score, abs=0.02)
 
 
+@pytest.mark.parametrize("degrees", [0, 25])
+@pytest.mark.parametrize("name", CASES)
+def test_the_crop_stands_in_the_middle_of_the_box(name: str, degrees: float, landmarkers: dict[str, Landmarker]) -> None:
+    """Without a blob the stand-ins' points are at places of the crop that are known."""
+    _, count, side, share, _ = CASES[name]
+    box, centre = np.array([110, 60, 290, 300], np.float32), np.array([200.0, 180.0])
+    found = landmarkers[name].locate(np.zeros((400, 500, 3), np.uint8), box, five_around(centre, 180, degrees))
+    from_middle = blob.pattern(count) - [blob.BRIGHT_PX, 0] - side / 2
+    np.testing.assert_allclose(found.points[:, :2], centre + from_middle @ turned(degrees).T * (240 / share / side), atol=0.05)
+
+
 @pytest.mark.parametrize("name", ["2dfan4", "peppa_wutz", "insight_3d68"])
 def test_five_of_68(name: str, landmarkers: dict[str, Landmarker]) -> None:
     found, _ = looked(landmarkers[name], 0, 180, 240)

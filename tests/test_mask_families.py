@@ -174,9 +174,13 @@ OUTER = [61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291, 409, 270, 269, 267, 
 def depth_in_lips(points: np.ndarray, patch: Patch) -> np.ndarray:
     """float64 like ``patch.alpha``: pixels from the outline of the lips, inside of it positive."""
     ring = points[OUTER, :2].astype(np.float32).reshape(-1, 1, 2)
-    height, width = patch.alpha.shape
-    places = [[(float(x + patch.left), float(y + patch.top)) for x in range(width)] for y in range(height)]
-    return np.array([[cv2.pointPolygonTest(ring, place, True) for place in row] for row in places])
+    depth = np.full(patch.alpha.shape, -99.0)
+    left, top = np.floor(ring.min((0, 1))).astype(int) - 9
+    right, bottom = np.ceil(ring.max((0, 1))).astype(int) + 9
+    for y in range(top, bottom):
+        for x in range(left, right):
+            depth[y - patch.top, x - patch.left] = cv2.pointPolygonTest(ring, (float(x), float(y)), True)
+    return depth
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3, 0.5, 1.0])

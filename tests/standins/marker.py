@@ -19,8 +19,8 @@ GROUND = 60
 KEYPOINTS = np.array([[0.3, 0.4], [0.7, 0.42], [0.5, 0.6], [0.35, 0.8], [0.66, 0.81]])
 """Of a marker's box: across and down."""
 
-TOLERANCE = 6 / 255
-"""How far a colour may be off, of the span from black to white."""
+TOLERANCE = 0.2 / 255
+"""How far a colour may be off, of the span from black to white: less than lies between dividing by 127.5 and by 128."""
 
 
 @dataclass(frozen=True)
