@@ -171,13 +171,13 @@ class TensorRtSession:
     def _new_context(self, trt: ModuleType, runtime: str) -> Any:
         if runtime != "rtx":
             return self._engine.create_execution_context()
-        config = self._engine.create_runtime_config()
+        config = self._engine.create_runtime_config()  # rtx only
         self._cached = config.create_runtime_cache()  # rtx only
         if self._compiled is not None:
             with suppress(OSError):  # not there yet; what is there and does not fit is refused by the runtime itself
                 self._cached.deserialize(self._compiled.read_bytes())  # rtx only
         config.set_runtime_cache(self._cached)  # rtx only
-        return self._engine.create_execution_context(config)
+        return self._engine.create_execution_context(config)  # rtx only
 
     def _keep_compiled(self) -> None:
         if self._cached is None or self._compiled is None:
@@ -288,6 +288,9 @@ def find_engine(path: Path, runtime: str, version: str, target: str) -> tuple[En
         if whole is not None:
             return whole, ""
     named = f"{path.name} with {runtime} {version} for {target}"
+    refused = [entry for entry in fitting if "parity" in entry.facts]
+    if refused:
+        return None, f"the engine of {named} at {refused[0].key.precision} differs too much from fp32; build it at a higher precision"
     if fitting:
         return None, f"the engine of {named} is not proven yet; run `ffrt engines verify-parity {path} --runtime {runtime}` on this machine"
     return None, f"no engine of {named} is built; run `ffrt engines build {path} --runtime {runtime} --for {target}`"

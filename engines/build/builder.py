@@ -122,18 +122,11 @@ def _builder(trt: ModuleType, logger: Any, runtime: str) -> Any:
         raise DeviceError(f"{MODULES[runtime]} cannot build here ({error}); it needs an NVIDIA GPU and its driver") from error
 
 
-def _set_targets(trt: ModuleType, config: Any, targets: tuple[str, ...]) -> None:
-    known = known_targets(trt)
-    unknown = [target for target in targets if target not in known]
-    if unknown:
-        raise BuildError(
-            f"TensorRT for RTX {trt.__version__} does not build for {', '.join(unknown)}; it knows {', '.join(known)}"
-            " (data-centre chips like sm_90 and sm_100 take --runtime tensorrt)"
-        )
-    config.num_compute_capabilities = len(targets)  # rtx only
+def _set_targets(trt: ModuleType, config: Any, targets: tuple[str, ...]) -> None:  # rtx only
+    """Targets that the runtime does not know were refused before: ``known_targets``."""
+    config.num_compute_capabilities = len(targets)
     for place, target in enumerate(targets):
-        chip = getattr(trt.ComputeCapability, f"SM{capability(target)}")  # rtx only
-        config.set_compute_capability(chip, place)  # rtx only
+        config.set_compute_capability(getattr(trt.ComputeCapability, f"SM{capability(target)}"), place)
 
 
 def _set_shapes(builder: Any, network: Any, config: Any, profiles: tuple[InputProfile, ...]) -> None:
