@@ -184,10 +184,7 @@ def precision_task(report: Report, request: BuildRequest, shapes: Mapping[str, t
 def converted(
     report: Report, model: onnx.ModelProto, request: BuildRequest, shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[onnx.ModelProto, Verdict]:
-    """The model at ``request.precision`` and the verdict over it.
-
-    Both run on ONNX Runtime, whose arithmetic is at least as exact as an engine's: what fails here fails there.
-    """
+    """The model at ``request.precision`` and the verdict over it: both run on ONNX Runtime, which takes no GPU."""
     from engines.build.precision import convert
     from engines.build.ranges import measure
 
@@ -202,8 +199,11 @@ def converted(
 def _gate(
     report: Report, model: onnx.ModelProto, smaller: onnx.ModelProto, feeds: list[dict[str, np.ndarray]], request: BuildRequest
 ) -> Verdict:
+    from engines.build.precision import rounded
     from engines.ort import OrtSession
 
+    if request.precision == "fp16":
+        smaller = rounded(smaller)
     reference = OrtSession.from_bytes(model.SerializeToString(), request.model.name)
     candidate = OrtSession.from_bytes(smaller.SerializeToString(), f"{request.model.name} at {request.precision}")
     try:
