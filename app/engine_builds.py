@@ -25,6 +25,7 @@ from engines.build.service import (
 )
 from engines.errors import ModelError, ParityError
 from engines.store import embedded_model, embedded_models
+from engines.store.shelf import Shelf, sha256_of
 from engines.tensorrt import MODULES
 
 FRAMINGS = {
@@ -98,12 +99,15 @@ def verify_parity(request: Request, on: str | None, candidate: Path | None, repo
 
 
 def model_path(text: str) -> Path:
-    """The path of an ONNX file, or the name of an embedded model. Raises ``ModelError``."""
+    """The path of an ONNX file, or the name of a model that is here: embedded, pulled or imported. Raises ``ModelError``."""
     if text in embedded_models():
         return embedded_model(text)
     path = Path(text).expanduser()
     if path.is_file():
         return path
+    shelf = Shelf()
+    if any(text in (card.name, card.file) or card.sha256.startswith(text) for card in shelf.cards()):
+        return shelf.model(shelf.find(text)).path
     raise ModelError(f"{text} is neither a file nor an embedded model; give an ONNX file, or {', '.join(sorted(embedded_models()))}")
 
 
@@ -141,10 +145,7 @@ def proof(entry: Entry) -> str:
 
 
 def _verify_engines(path: Path, runtime: str, options: BuildOptions, report: Report) -> list[dict[str, Any]]:
-    import hashlib
-
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    sha256 = sha256_of(path)
     cache = EngineCache()
     built = [entry for entry in cache.entries() if entry.key.model_sha256 == sha256 and entry.key.runtime == runtime]
     if not built:

@@ -46,7 +46,7 @@ def build(
 
     Parameters
     ----------
-    model: path of an ONNX file, or the name of an embedded model.
+    model: path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
     runtime: rtx (TensorRT for RTX: any machine, GeForce RTX 20 to 50) or tensorrt (for the GPU of this machine).
     precision: below fp32 the converted model is compared with fp32 first, and refused when it differs too much.
     targets: chips, as in sm_86,sm_89; sm_75, sm_86, sm_89 and sm_120 otherwise. fp8 takes sm_89 and later alone.
@@ -124,7 +124,7 @@ def verify_parity(
 
     Parameters
     ----------
-    model: path of an ONNX file, or the name of an embedded model.
+    model: path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
     precision: converts the model to it and compares on the processor.
     runtime: compares the built engines of this runtime instead (rtx or tensorrt; needs the GPU); one that passes may then be used.
     candidate: compares this file instead, on the runtime named, or on the processor.

@@ -6,7 +6,6 @@ fp32 is taken only after it was compared with fp32. Everything is imported when 
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -276,9 +275,9 @@ def find_engine(path: Path, runtime: str, version: str, target: str) -> tuple[En
     Proven lower precisions come first, since that is what they were built for.
     """
     from engines.build.cache import EngineCache
+    from engines.store.shelf import sha256_of
 
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    sha256 = sha256_of(path)
     cache = EngineCache()
     of_model = [entry for entry in cache.entries() if entry.key.model_sha256 == sha256 and entry.key.runtime == runtime]
     fitting = [entry for entry in of_model if entry.key.runtime_version == version and _runs_on(entry, target)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -113,6 +114,25 @@ def test_a_report_that_breaks_ends_the_child() -> None:
     with pytest.raises(RuntimeError, match="the window is gone"):
         run_in_child(wait_for_ever, report=report)
     assert not psutil.pid_exists(started[0])
+
+
+PARENT = """
+import sys
+sys.path[:] = {path!r}
+from engines.build.child import run_in_child
+from test_engine_child import wait_for_ever
+if __name__ == "__main__":
+    run_in_child(wait_for_ever, report=lambda progress: print(progress.what, flush=True))
+"""
+
+
+def test_a_child_ends_with_its_parent() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", PARENT.format(path=sys.path)], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = psutil.Process(int(parent.stdout.readline()))
+    parent.kill()
+    parent.communicate(timeout=60)
+    assert psutil.wait_procs([child], timeout=30)[1] == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system must be able to say no")

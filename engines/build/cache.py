@@ -161,7 +161,8 @@ class EngineCache:
                 part.unlink(missing_ok=True)
 
     def _commit(self, key: EngineKey, nbytes: int, digest: str, created_s: float, facts: Mapping[str, Any]) -> Entry:
-        table = {"key": key.to_dict(), "bytes": nbytes, "sha256": digest, "created_s": created_s, "facts": dict(facts)}
+        facts = json.loads(json.dumps(dict(facts)))  # as they will be read again
+        table = {"key": key.to_dict(), "bytes": nbytes, "sha256": digest, "created_s": created_s, "facts": facts}
         part = self._path(key.hex, ".json.part")
         try:
             with part.open("w", encoding="utf-8") as file:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -113,6 +115,7 @@ def _last_words(exitcode: int | None, memory_bytes: int | None) -> str:
 
 def _serve(pipe: Connection, memory_bytes: int | None, task: Task, args: tuple[Any, ...]) -> None:
     """The child's whole life."""
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both processes; the parent is the one that decides
     try:
         _limit_memory(memory_bytes)
@@ -125,6 +128,14 @@ def _serve(pipe: Connection, memory_bytes: int | None, task: Task, args: tuple[A
         sys.exit(1)
     except Exception as error:  # handed on to the parent, which raises it
         pipe.send(("error", f"the build failed: {type(error).__name__}: {error}"))
+
+
+def _end_with_parent() -> None:
+    """A build whose parent was killed serves nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _limit_memory(nbytes: int | None) -> None:

@@ -5,47 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from engines.build.key import InputProfile
 from engines.errors import ModelError
+from engines.family import Graph
 from engines.session import TensorSpec
+from engines.store.graph import read_graph
 
 if TYPE_CHECKING:
     import onnx
 
-BYTES_MAX = 2**31 - 1
-"""ONNX's own format, protobuf, ends here."""
-
 
 def load_model(path: Path) -> onnx.ModelProto:
-    """The model with all its weights in memory. Raises ``ModelError``: missing, no model, or weights outside its folder."""
-    onnx = _onnx()
-    if not path.is_file():
-        raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
-    if path.stat().st_size > BYTES_MAX:
-        raise ModelError(f"{path.name} is {path.stat().st_size / 1e9:.1f} GB; an ONNX file has at most 2.1 GB")
+    """The model with all its weights in memory. Raises ``ModelError``: missing, no model, cut off, or with weights outside its folder."""
+    return load_checked(path)[0]
+
+
+def load_checked(path: Path) -> tuple[onnx.ModelProto, Graph]:
+    """The same, with what the file says of itself. The file comes from strangers: the store looks at it first."""
+    import onnx
+
+    graph = read_graph(path)
     try:
-        model = onnx.load(str(path), load_external_data=False)
-    except Exception as error:  # protobuf has classes of its own
-        raise ModelError(f"{path.name} cannot be read as an ONNX model ({error}); fetch or convert it again") from error
-    if not model.graph.output:
-        raise ModelError(f"{path.name} is no ONNX model or was cut off: it has no outputs; fetch or convert it again")
-    _load_external(model, path)
-    return model
-
-
-def input_specs(model: onnx.ModelProto) -> tuple[TensorSpec, ...]:
-    """The model's inputs in its order, constants left out. Raises ``ModelError`` for one that is no tensor."""
-    constants = {tensor.name for tensor in model.graph.initializer}
-    return tuple(_spec(value) for value in model.graph.input if value.name not in constants)
-
-
-def output_specs(model: onnx.ModelProto) -> tuple[TensorSpec, ...]:
-    """The model's outputs in its order."""
-    return tuple(_spec(value) for value in model.graph.output)
+        return onnx.load(str(path)), graph
+    except Exception as error:  # protobuf and onnx have classes of their own
+        raise ModelError(f"{path.name} or the weights beside it cannot be read ({error}); fetch them again") from error
 
 
 def parse_batch(text: str) -> tuple[int, int, int]:
@@ -102,40 +87,3 @@ def _profile(spec: TensorSpec, batch: tuple[int, int, int], given: tuple[int, ..
         counts = batch
     low, best, high = ((count, *rest) for count in counts)
     return InputProfile(spec.name, low, best, high)
-
-
-def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
-    onnx = _onnx()
-    if not value.type.HasField("tensor_type"):
-        raise ModelError(f"{value.name} of this model is no tensor; ffrt runs models whose inputs and outputs are")
-    kind = value.type.tensor_type
-    dims = tuple(dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or "?") for dim in kind.shape.dim)
-    return TensorSpec(value.name, dims, np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)))
-
-
-def _load_external(model: onnx.ModelProto, path: Path) -> None:
-    """Weights in files beside the model. A path that leads out of its folder is refused: the file comes from strangers."""
-    onnx = _onnx()
-    folder = path.parent.resolve()
-    for tensor in model.graph.initializer:
-        if tensor.data_location != onnx.TensorProto.EXTERNAL:
-            continue
-        location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
-        place = (folder / location).resolve()
-        if not location or not place.is_relative_to(folder):
-            raise ModelError(f"{path.name} keeps weights in {location!r}, outside its own folder; that is not read")
-        if not place.is_file():
-            raise ModelError(f"{path.name} keeps weights in {location}, which is not beside it; fetch that file too")
-    try:
-        onnx.external_data_helper.load_external_data_for_model(model, str(folder))
-    except Exception as error:  # the checker of onnx has classes of its own
-        raise ModelError(f"the weights beside {path.name} cannot be read ({error}); fetch them again") from error
-
-
-def _onnx() -> Any:
-    """Imported when it is needed: only builds do, and it takes a quarter of a second."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ModelError(f"building engines needs the package onnx ({error}); run `pip install 'ffrt[engines]'`") from error
-    return onnx
