@@ -1,17 +1,19 @@
-"""`ffrt engines` as a person calls it: the real command in a process of its own, its own cache folder."""
+"""`ffrt engines` as a person calls it, with folders of its own."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import os
+import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
 import pytest
 from test_cli import ffrt
 
+from app.cli import main
 from engines.build.crops import portrait_crops
 from engines.store import embedded_model
 
@@ -20,18 +22,33 @@ MODEL = "face_detection_short_range"
 
 
 @pytest.fixture
-def engines(tmp_path: Path):
-    def call(*arguments: Any):
-        return ffrt(
-            "engines", *arguments, env={**os.environ, "FFRT_CACHE": str(tmp_path / "cache"), "FFRT_MODELS": str(tmp_path / "models")}
-        )
+def here(tmp_path: Path, monkeypatch) -> Path:
+    """Folders of its own for everything that is kept."""
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FFRT_MODELS", str(tmp_path / "models"))
+    return tmp_path
 
-    return call
+
+@pytest.fixture
+def engines(here: Path, capsys):
+    """The command in this process: a process of its own takes seconds, and one of the tests has it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+
+    def call(*arguments: Any) -> SimpleNamespace:
+        with pytest.raises(SystemExit) as ended:
+            main(["engines", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return SimpleNamespace(returncode=ended.value.code, stdout=out, stderr=err)
+
+    yield call
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @needs_rtx
 def test_build_list_and_prune(engines, tmp_path: Path) -> None:
-    built = engines("build", MODEL, "--precision", "fp16", "--for", "sm_86,sm_89", "--batch", "1..8", "--json")
+    built = ffrt("engines", "build", MODEL, "--precision", "fp16", "--for", "sm_86,sm_89", "--batch", "1..8", "--json")
     assert built.returncode == 0, built.stderr
     facts = json.loads(built.stdout)
     assert facts["built"] is True
@@ -113,9 +130,8 @@ def test_bad_input_is_one_clear_sentence(case: str, engines, tmp_path: Path) -> 
 
 
 @needs_rtx
-def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    done = ffrt("engines", "build", MODEL, "--for", "sm_89", env={**os.environ, "FFRT_CACHE": str(tmp_path / "file")})
+def test_a_cache_that_cannot_be_written_is_one_sentence(engines, tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    done = engines("build", MODEL, "--for", "sm_89")
     assert done.returncode == 1
     assert "FFRT_CACHE" in done.stderr
-    assert "Traceback" not in done.stderr
