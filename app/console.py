@@ -195,7 +195,7 @@ def print_engines(engines: Iterable[dict[str, Any]], summary: str) -> None:
             _plain(engine["facts"].get("model", "")),
             f"{engine['runtime']} {engine['runtime_version']}",
             engine["precision"],
-            " ".join(engine["targets"]) or "portable",
+            " ".join(engine["targets"]) or ("processor" if engine["runtime"] == "ort" else "portable"),
             _batch_text(engine["profiles"]),
             f"{engine['bytes'] / 1e6:.1f}",
             engine["proof"],

@@ -7,6 +7,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, save
 
+from engines.build.cache import EngineCache
 from engines.errors import DeviceError, ModelError
 from engines.ort import PROVIDERS, OrtSession
 from engines.registry import Registry
@@ -145,3 +146,59 @@ def test_the_written_order_ends_with_what_runs_everywhere(monkeypatch):
     choice = choose_runtime(("rtx", "tensorrt", "ort"))
     assert choice.runtime == "ort"
     assert all(why for _, why in choice.rejected)
+
+
+# --- the optimised graph of a large model
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch, doubler):
+    """Any model counts as large; the cache is the test's own."""
+    monkeypatch.setattr("engines.ort.CACHED_MIN", 1)
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    return doubler
+
+
+ONES = {"value": np.ones((2, 3), np.float32)}
+
+
+def test_a_large_model_is_optimised_once(large, monkeypatch):
+    first = open_session(large).run(ONES)["twice"]
+    (entry,) = EngineCache().entries()
+    assert (entry.key.runtime, entry.key.runtime_version) == ("ort", ort.__version__)
+    monkeypatch.setattr(EngineCache, "_build", lambda *given: pytest.fail("it was optimised before"))
+    second = open_session(large)
+    np.testing.assert_array_equal(second.run(ONES)["twice"], first)
+    assert second.runtime == "ort:CPUExecutionProvider"
+    assert [(spec.name, spec.shape) for spec in second.inputs] == [("value", ("N", 3))]
+
+
+def test_another_processor_or_version_optimises_anew(large, monkeypatch):
+    open_session(large)
+    monkeypatch.setattr("engines.ort._processor", lambda: "another")
+    open_session(large)
+    monkeypatch.setattr("engines.ort.ort.__version__", "9.9")
+    open_session(large)
+    assert len(EngineCache().entries()) == 3
+    assert len(EngineCache().prune(now_s=0.0, versions={"ort": "9.9"})) == 2
+
+
+def test_a_damaged_graph_is_optimised_anew(large):
+    open_session(large)
+    (entry,) = EngineCache().entries()
+    entry.path.write_bytes(bytes(entry.nbytes))
+    np.testing.assert_array_equal(open_session(large).run(ONES)["twice"], np.full((2, 3), 2))
+
+
+def test_a_cache_that_cannot_be_used_costs_time_and_nothing_else(large, monkeypatch, tmp_path, caplog):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "file"))
+    np.testing.assert_array_equal(open_session(large).run(ONES)["twice"], np.full((2, 3), 2))
+    assert "optimised anew at every start" in caplog.text
+    assert "FFRT_CACHE" in caplog.text
+
+
+def test_a_small_model_is_not_kept(doubler, tmp_path, monkeypatch):
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    open_session(doubler)
+    assert not (tmp_path / "cache").exists()

@@ -17,6 +17,7 @@ from engines.build.parity import Check, Measure, compare, computes_in_half, gues
 from engines.errors import ModelError, ParityError
 from engines.session import TensorSpec, open_session
 from engines.store import embedded_model
+from engines.store.graph import read_graph
 
 IMAGE = TensorSpec("image", ("N", 3, 64, 64), np.dtype(np.float32))
 
@@ -256,16 +257,16 @@ def test_an_fp16_swapper_on_onnx_runtime_is_refused_with_the_file_to_use(tmp_pat
     half = swapper(tmp_path / "inswapper_128_fp16.onnx", np.float16, cast=False)
     for runtime in ("ort", "ort-cuda"):
         with pytest.raises(ParityError, match=r"use inswapper_128\.onnx \(fp32\)"):
-            refuse_half_swapper(half, runtime, is_swapper=True)
-    refuse_half_swapper(half, "rtx", is_swapper=True)
-    refuse_half_swapper(half, "ort", is_swapper=False)
+            refuse_half_swapper(half, read_graph(half), runtime, is_swapper=True)
+    refuse_half_swapper(half, read_graph(half), "rtx", is_swapper=True)
+    refuse_half_swapper(half, read_graph(half), "ort", is_swapper=False)
     odd = swapper(tmp_path / "mine.onnx", np.float16, cast=False)
     with pytest.raises(ParityError, match="fp32 file of the same model"):
-        refuse_half_swapper(odd, "ort", is_swapper=True)
+        refuse_half_swapper(odd, read_graph(odd), "ort", is_swapper=True)
 
 
 def test_fp16_that_is_only_kept_so_is_fine(tmp_path: Path) -> None:
     assert not computes_in_half(swapper(tmp_path / "a.onnx", np.float16, cast=True))
     assert not computes_in_half(swapper(tmp_path / "b.onnx", np.float32, cast=False))
     assert not computes_in_half(embedded_model("face_landmark"))
-    refuse_half_swapper(tmp_path / "a.onnx", "ort", is_swapper=True)
+    refuse_half_swapper(tmp_path / "a.onnx", read_graph(tmp_path / "a.onnx"), "ort", is_swapper=True)

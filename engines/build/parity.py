@@ -17,6 +17,7 @@ import numpy as np
 
 from engines.build.crops import CROPS_MIN, is_picture
 from engines.errors import ModelError, ParityError
+from engines.family import Graph
 from engines.session import Session, TensorSpec
 
 NEXT_PRECISION = {"fp8": "fp16", "int8": "fp16", "fp16": "fp32"}
@@ -140,12 +141,14 @@ def guess_check(spec: TensorSpec, inputs: Sequence[TensorSpec]) -> Check:
 # --- fp16 files that are known to go wrong
 
 
-def refuse_half_swapper(path: Path, runtime: str, is_swapper: bool) -> None:
-    """Raises ``ParityError`` for a swapper whose arithmetic is fp16 on ONNX Runtime's CPU or CUDA provider.
+def refuse_half_swapper(path: Path, graph: Graph, runtime: str, is_swapper: bool) -> None:
+    """``graph``: what the file says of itself; where that shows nothing of fp16, the file is not read again.
+
+    Raises ``ParityError`` for a swapper whose arithmetic is fp16 on ONNX Runtime's CPU or CUDA provider.
 
     Since ONNX Runtime 1.17 the fp16 inswapper gives black boxes on the one and distorted faces on the other (onnxruntime issue 19437).
     """
-    if not is_swapper or runtime not in ("ort", "ort-cuda") or not computes_in_half(path):
+    if not is_swapper or runtime not in ("ort", "ort-cuda") or not (_hints_at_half(path, graph) and computes_in_half(path)):
         return
     wanted = re.sub(r"[._-]?(fp16|half)", "", path.stem, flags=re.IGNORECASE) + path.suffix
     named = f"use {wanted} (fp32)" if wanted != path.name else "use the fp32 file of the same model"
@@ -153,6 +156,12 @@ def refuse_half_swapper(path: Path, runtime: str, is_swapper: bool) -> None:
         f"{path.name} computes in fp16, which ONNX Runtime turns into black or distorted faces on {runtime}; {named}, "
         "from which `ffrt engines build --precision fp16` makes an fp16 engine that is proven"
     )
+
+
+def _hints_at_half(path: Path, graph: Graph) -> bool:
+    """By its inputs, by inswapper's matrix, which is its last weight, or by the name it goes by."""
+    seen = [*graph.inputs, *([graph.last_initializer] if graph.last_initializer else [])]
+    return "fp16" in path.stem.lower() or any(spec.dtype == np.float16 for spec in seen)
 
 
 def computes_in_half(path: Path) -> bool:

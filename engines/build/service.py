@@ -160,7 +160,7 @@ def installed_versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found: dict[str, str] = {}
-    for runtime, package in (("rtx", "tensorrt_rtx"), ("tensorrt", "tensorrt")):
+    for runtime, package in (("rtx", "tensorrt_rtx"), ("tensorrt", "tensorrt"), ("ort", "onnxruntime"), ("ort", "onnxruntime-gpu")):
         try:
             found[runtime] = version(package)
         except PackageNotFoundError:
