@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from standins import fan4_2d, fan_68_5, identity, insight_3d68, insight_106, peppa_wutz, scrfd, swappers, yoloface, yunet
+from standins.swappers import Contract
 
 from engines.build.builder import BuildRequest, build_engine, known_targets
 from engines.build.cache import EngineCache
@@ -55,6 +58,50 @@ def test_every_embedded_model_builds_for_four_generations(name: str, precision: 
 def test_fp16_engines_are_smaller() -> None:
     path = embedded_model("face_landmark")
     assert len(built(path, "fp16", "dynamic", ("sm_89",))) < 0.9 * len(built(path, "fp32", "dynamic", ("sm_89",)))
+
+
+HALF = ((0.5,) * 3, (0.5,) * 3)
+STAND_INS: dict[str, Callable[[Path], Path]] = {
+    "inswapper": lambda path: swappers.swapper(path, Contract(128, emap=True)),
+    "hyperswap": lambda path: swappers.swapper(path, Contract(256, given=HALF, made=HALF, mask=True, outputs=("output", "mask"))),
+    "uniface": lambda path: swappers.swapper(path, Contract(256, given=HALF, made=HALF, source_side=256)),
+    "blendswap": lambda path: swappers.swapper(path, Contract(256, source_side=112)),
+    "any batch": lambda path: swappers.swapper(path, Contract(256, batch="N")),
+    "dfm": swappers.dfm,
+    "dfm with morph": lambda path: swappers.dfm(path, morph=True),
+    "arcface": identity.arcface,
+    "crossface": lambda path: identity.crossface(path, 1),
+    "scrfd": scrfd.scrfd,
+    "yoloface": yoloface.yoloface,
+    "yunet": yunet.yunet,
+    "fan4_2d": fan4_2d.fan4_2d,
+    "insight_106": insight_106.insight_106,
+    "insight_3d68": insight_3d68.insight_3d68,
+    "peppa_wutz": peppa_wutz.peppa_wutz,
+}
+
+
+def built_stand_in(path: Path, precision: str, targets: tuple[str, ...]) -> bytes:
+    model, graph = load_checked(path)
+    free = [spec for spec in graph.inputs if not all(isinstance(size, int) for size in spec.shape[1:])]
+    varies = any(not isinstance(spec.shape[0], int) for spec in graph.inputs)
+    taken = profiles(graph.inputs, (1, 1, 4) if varies else (1, 1, 1), {spec.name: (1, 3, 640, 640) for spec in free})
+    return build_engine(trt, convert(model, precision, {}), BuildRequest(path, Path(), "rtx", precision, targets, taken))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("family", STAND_INS)
+def test_every_family_builds_for_four_generations(family: str, precision: str, tmp_path: Path) -> None:
+    assert built_stand_in(STAND_INS[family](tmp_path / "m.onnx"), precision, DEFAULT_TARGETS)
+
+
+def test_what_turing_cannot_do_is_said_with_the_mend(tmp_path: Path) -> None:
+    """A product whose fixed weights stand on the left does not become a convolution."""
+    path = fan_68_5.fan_68_5(tmp_path / "m.onnx")
+    with pytest.raises(BuildError, match=r"use --precision fp16, or leave sm_75 out"):
+        built_stand_in(path, "fp32", DEFAULT_TARGETS)
+    assert built_stand_in(path, "fp32", ("sm_86", "sm_89", "sm_120"))
+    assert built_stand_in(path, "fp16", DEFAULT_TARGETS)
 
 
 @sweep

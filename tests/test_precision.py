@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from engines.build.graph import load_model, parse_batch, parse_shape, profiles
 from engines.build.precision import check_targets, convert, rounded, tensor_names
 from engines.build.ranges import measure
+from engines.build.turing import without_full_products
 from engines.errors import ModelError
 from engines.ort import OrtSession
 from engines.session import TensorSpec
@@ -183,6 +184,32 @@ def test_a_reference_that_overflows_by_itself_is_refused() -> None:
     model = model_of([helper.make_node("Exp", ["x"], ["y"])], {})
     with pytest.raises(ModelError, match="itself computes NaN or infinity"):
         measure(model, [{"x": np.full((1, 3, 8, 8), 1000, np.float32)}])
+
+
+# --- products of matrices as convolutions, for Turing
+
+
+@pytest.mark.parametrize("shape", [("N", 6), (2, 5, 6), ("N", 5, 4, 6)], ids=str)
+@pytest.mark.parametrize("kind", ["MatMul", "Gemm", "Gemm turned", "Gemm alone"])
+def test_products_become_convolutions_with_the_same_result(kind: str, shape: tuple, rng) -> None:
+    if kind != "MatMul" and len(shape) > 2:
+        pytest.skip("Gemm takes two dimensions")
+    w = rng.standard_normal((6, 7)).astype(np.float32)
+    weights = {"w": w.T.copy() if kind == "Gemm turned" else w, "c": rng.standard_normal(7).astype(np.float32)}
+    inputs = ["x", "w"] if kind in ("MatMul", "Gemm alone") else ["x", "w", "c"]
+    turned = {"transB": 1} if kind == "Gemm turned" else {}
+    model = model_of([helper.make_node(kind.split()[0], inputs, ["p"], **turned), helper.make_node("Relu", ["p"], ["y"])], weights, shape)
+    changed = without_full_products(model)
+    assert not {"MatMul", "Gemm"} & {node.op_type for node in changed.graph.node}
+    x = rng.standard_normal([3 if isinstance(size, str) else size for size in shape]).astype(np.float32)
+    np.testing.assert_allclose(run(changed, x), run(model, x), atol=1e-5)
+
+
+def test_products_of_computed_matrices_and_of_fp16_stay(rng) -> None:
+    model = model_of([helper.make_node("MatMul", ["x", "x"], ["y"])], {})
+    assert [node.op_type for node in without_full_products(model).graph.node] == ["MatMul"]
+    half = convert(model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": np.ones((8, 8), np.float32)}), "fp16", {})
+    assert "MatMul" in [node.op_type for node in without_full_products(half).graph.node]
 
 
 # --- what is read from files

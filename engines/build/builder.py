@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engines.build import turing
 from engines.build.child import Progress
 from engines.build.crops import Framing, Pixels, feeds_of, portrait_crops
 from engines.build.graph import load_checked
@@ -93,6 +94,8 @@ def known_targets(trt: ModuleType) -> tuple[str, ...]:
 
 def build_engine(trt: ModuleType, model: onnx.ModelProto, request: BuildRequest, report: Report = lambda progress: None) -> bytes:
     """The serialised engine. Raises ``BuildError`` with the runtime's own words."""
+    if turing.TARGET in request.targets:
+        model = turing.without_full_products(model)
     said: list[str] = []
     logger = error_collector(trt, said)
     builder = _builder(trt, logger, request.runtime)
@@ -110,7 +113,8 @@ def build_engine(trt: ModuleType, model: onnx.ModelProto, request: BuildRequest,
     _set_shapes(builder, network, config, request.profiles)
     engine = builder.build_serialized_network(network, config)
     if engine is None:
-        raise BuildError(f"{request.runtime} cannot build {request.model.name}: {'; '.join(said[-2:]) or 'it gave no reason'}")
+        hint = f" ({turing.HINT})" if any("Turing" in words for words in said) else ""
+        raise BuildError(f"{request.runtime} cannot build {request.model.name}: {'; '.join(said[-2:]) or 'it gave no reason'}{hint}")
     return bytes(engine)
 
 
