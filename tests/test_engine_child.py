@@ -55,6 +55,14 @@ def fill(report: Report, nbytes: int) -> int:
     return len(bytearray(nbytes))
 
 
+def misunderstand(report: Report) -> None:
+    """As a parser does whose allocation was refused."""
+    try:
+        raise RuntimeError("Arena alloc failed")
+    except RuntimeError as error:
+        raise ModelError("the file is damaged") from error
+
+
 def unpicklable(report: Report) -> object:
     return threading.Lock()
 
@@ -139,4 +147,8 @@ def test_a_child_ends_with_its_parent() -> None:
 def test_memory_has_a_cap() -> None:
     with pytest.raises(BuildError, match="more memory than the 600 MB"):
         run_in_child(fill, 2_000_000_000, memory_bytes=600_000_000)
+    with pytest.raises(BuildError, match="more memory than the 600 MB"):
+        run_in_child(misunderstand, memory_bytes=600_000_000)
+    with pytest.raises(ModelError, match="damaged"):
+        run_in_child(misunderstand)
     assert run_in_child(fill, 1_000_000, memory_bytes=600_000_000) == 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import sys
 import threading
@@ -120,14 +121,28 @@ def _serve(pipe: Connection, memory_bytes: int | None, task: Task, args: tuple[A
     try:
         _limit_memory(memory_bytes)
         pipe.send(("result", task(lambda progress: pipe.send(("progress", progress)), *args)))
-    except EngineError as error:
-        pipe.send(("error", error))
-    except MemoryError:
-        pipe.send(("error", f"the build needs more memory than the {(memory_bytes or 0) / 1e6:.0f} MB it was allowed; allow more"))
     except BrokenPipeError:  # the parent is gone, and nobody is left to be told
         sys.exit(1)
     except Exception as error:  # handed on to the parent, which raises it
-        pipe.send(("error", f"the build failed: {type(error).__name__}: {error}"))
+        pipe.send(("error", _told(error, memory_bytes)))
+
+
+def _told(error: Exception, memory_bytes: int | None) -> EngineError | str:
+    """What the parent is to hear. Whoever ran out of memory may have said that a file is damaged instead."""
+    if memory_bytes is not None and _is_for_want_of_memory(error):
+        return f"the build needs more memory than the {memory_bytes / 1e6:.0f} MB it was allowed; allow more"
+    if isinstance(error, EngineError):
+        return error
+    return f"the build failed: {type(error).__name__}: {error}"
+
+
+def _is_for_want_of_memory(error: BaseException | None) -> bool:
+    """By its kind, or by the words of C++ libraries, anywhere in the chain of causes."""
+    while error is not None:
+        if isinstance(error, MemoryError) or re.search(r"bad_alloc|alloc failed|allocate memory|out of memory", str(error), re.IGNORECASE):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _end_with_parent() -> None:
