@@ -1,4 +1,4 @@
-"""`ffrt`: goes live from the command line; `--headless` needs no window. Sub-commands: demo, bench, models, doctor, cameras."""
+"""`ffrt`: goes live from the command line; `--headless` needs no window. Sub-commands: demo, bench, models, engines, doctor, cameras."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from pydantic import ValidationError
 
 from app import console
+from app.engines_cli import engines
 from app.errors import AppError, UsageError
 from app.face_options import FaceOptions
 from app.models_cli import models
@@ -39,6 +40,7 @@ app = cyclopts.App(
 bench = cyclopts.App(name="bench", help="Measures the line, and judges a swapper.")
 app.command(bench)
 app.command(models)
+app.command(engines)
 
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")

@@ -90,8 +90,8 @@ def _sink_text(sink: dict[str, Any]) -> str:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on stderr; what is yielded is called with (done, total, what)."""
+def progress(title: str) -> Iterator[Callable[[int, int | None, str], None]]:
+    """A bar on stderr; what is yielded is called with (done, total or None where nobody knows, what)."""
     with Progress(*Progress.get_default_columns(), TextColumn("{task.fields[what]}"), console=err, transient=True) as bar:
         task = bar.add_task(title, total=None, what="")
         yield lambda done, total, what: bar.update(task, completed=done, total=total, what=_plain(what))
@@ -179,6 +179,66 @@ def print_cameras(cameras: Iterable[Any]) -> None:
         out.print(f"[bold]{camera.index}[/] {_plain(camera.name)} ({camera.path})")
         for mode in camera.modes:
             out.print(f"    {mode.width}x{mode.height} {mode.fourcc} {mode.fps:g} fps", markup=False)
+
+
+def print_engine(result: dict[str, Any]) -> None:
+    """What was built."""
+    built = f"built in {result['seconds']:.1f} s" if result["built"] else "was built before"
+    chips = ", ".join(result["targets"]) or "this GPU"
+    out.print(f"{_plain(result['facts'].get('model', ''))} {result['precision']} for {result['runtime']} ({chips}): {built}", markup=False)
+    out.print(f"{result['bytes'] / 1e6:.1f} MB, {result['file']}", markup=False)
+    if "graph_parity" in result["facts"]:
+        _print_verdict("compared on the processor", result["facts"]["graph_parity"])
+        note("on a machine with the GPU, `ffrt engines verify-parity MODEL --runtime " + result["runtime"] + "` proves the engine itself")
+
+
+def print_engines(engines: Iterable[dict[str, Any]], summary: str) -> None:
+    """A line an engine."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("key", "model", "runtime", "precision", "for", "batch", "MB", "proof", ""):
+        table.add_column(heading)
+    for engine in engines:
+        table.add_row(
+            engine["key"][:12],
+            _plain(engine["facts"].get("model", "")),
+            f"{engine['runtime']} {engine['runtime_version']}",
+            engine["precision"],
+            " ".join(engine["targets"]) or ("processor" if engine["runtime"] == "ort" else "portable"),
+            _batch_text(engine["profiles"]),
+            f"{engine['bytes'] / 1e6:.1f}",
+            engine["proof"],
+            _plain(engine["stale"]),
+        )
+    out.print(table)
+    out.print(summary)
+
+
+def print_removed(removed: Iterable[dict[str, Any]], summary: str) -> None:
+    """A line an engine that is gone."""
+    for engine in removed:
+        out.print(f"{engine['key'][:12]}: {engine['why']}", markup=False)
+    out.print(f"removed {summary}")
+
+
+def print_parity(result: dict[str, Any]) -> None:
+    """The numbers of every verdict."""
+    for verdict in result["verdicts"]:
+        _print_verdict(verdict["what"], verdict)
+
+
+def _print_verdict(what: str, verdict: dict[str, Any]) -> None:
+    mark = "[green]passed[/]" if verdict["passed"] else "[red]refused[/]"
+    out.print(f"{mark} {_plain(what)}: {verdict['candidate']} against {verdict['reference']}, {verdict['crops']} crops")
+    for output in verdict["outputs"]:
+        words = f"worst {output['worst']:.4g}, mean {output['mean']:.4g}, limit {output['limit']:g}"
+        out.print(f"    {output['name']}: {output['measure']} {words if output['finite'] else 'NaN or infinity'}", markup=False)
+
+
+def _batch_text(profiles: Iterable[dict[str, Any]]) -> str:
+    """Of the input that varies most: ``1..8``."""
+    ranges = [(profile["low"][0], profile["high"][0]) for profile in profiles if profile["low"]]
+    low, high = max(ranges, key=lambda pair: pair[1] - pair[0], default=(1, 1))
+    return str(low) if low == high else f"{low}..{high}"
 
 
 def _plain(text: object) -> str:

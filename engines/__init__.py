@@ -4,3 +4,4 @@ Importing the package makes the runtimes known; a new one is a new file and a li
 """
 
 from engines import ort as _ort  # noqa: F401  registers itself
+from engines import tensorrt as _tensorrt  # noqa: F401  registers itself

@@ -2,6 +2,10 @@
 
 EngineError
 ├── ModelError           a model file is missing, damaged, or not what its family expects
+│   └── ParityError      …because it computes something else than its fp32 reference
+├── BuildError           an engine could not be built
+│   └── BuildCancelled   …because it was called off
+├── CacheError           the folder of built engines cannot be used
 ├── DeviceError          the device cannot do what was asked
 └── PhotoError           a source photo cannot be used
     └── NoFaceError      …because no face was found in it
@@ -18,6 +22,22 @@ class EngineError(Exception):
 
 class ModelError(EngineError):
     """A model file is missing, damaged, or has other tensors than its family expects."""
+
+
+class ParityError(ModelError):
+    """A model, at this precision and on this runtime, computes something else than its fp32 reference."""
+
+
+class BuildError(EngineError):
+    """An engine could not be built: the runtime refused the model, or the build ran out of memory or crashed."""
+
+
+class BuildCancelled(BuildError):
+    """The build was called off by whoever asked for it."""
+
+
+class CacheError(EngineError):
+    """The folder of built engines cannot be written or read."""
 
 
 class DeviceError(EngineError):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engines.align import Aligner, MeshAligner
+from engines.build.parity import refuse_half_swapper
 from engines.errors import ModelError
 from engines.family import Family, Kind, ModelFile
 from engines.registry import Registry
@@ -72,6 +73,7 @@ class ModelKit:
 
     def session(self, model: ModelFile) -> Session:
         """See ``engines.family.Kit``."""
+        refuse_half_swapper(model.path, model.graph, self._runtime, self._families[model.family].kind is Kind.SWAPPER)
         return open_session(model.path, runtime=self._runtime, threads=self._threads)
 
     def _opened(self, kind: Kind, model: ModelFile) -> Any:

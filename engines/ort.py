@@ -1,78 +1,216 @@
-"""ONNX Runtime on the processor: the runtime that is everywhere."""
+"""ONNX Runtime: on the processor, where it is everywhere, and on the devices its other packages bring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import logging
+import platform
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
 
-from engines.errors import ModelError
-from engines.session import TensorSpec, runtimes
+from engines.errors import CacheError, DeviceError, ModelError
+from engines.session import Runtime, TensorSpec, register_runtime, warm_up
 
 DTYPES = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
     "tensor(double)": np.float64,
     "tensor(uint8)": np.uint8,
+    "tensor(int8)": np.int8,
+    "tensor(bool)": np.bool_,
     "tensor(int32)": np.int32,
     "tensor(int64)": np.int64,
 }
 """ONNX Runtime's names of element types that models for faces use."""
 
+CPU = "CPUExecutionProvider"
+
+CACHED_MIN = 16_000_000
+"""Bytes of a model from which its optimised graph is kept. Inswapper's size, 554 MB, opens in 4.4 s instead of 6.9, two thirds
+of a second of it for hashes (first time: 11.3, and as much disk again); the embedded ones, 1.4 MB at most, would win 20 ms each and lose
+as much in finding them."""
+
+CACHED_MAX = 1_900_000_000
+"""ONNX files end at 2^31 bytes, and the optimised graph may be a little larger than the model."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One device of ONNX Runtime's."""
+
+    name: str
+    """ONNX Runtime's own name of it."""
+    package: str
+    """What brings it. Only one of ONNX Runtime's packages can be installed at a time."""
+    needs: str
+    """What else it takes."""
+
+
+PROVIDERS = {
+    "ort": Provider(CPU, "onnxruntime", "nothing"),
+    "ort-cuda": Provider("CUDAExecutionProvider", "onnxruntime-gpu", "an NVIDIA GPU, its driver, CUDA 13 and cuDNN 9"),
+    "ort-directml": Provider("DmlExecutionProvider", "onnxruntime-directml", "Windows and a DirectX 12 GPU"),
+    "ort-coreml": Provider("CoreMLExecutionProvider", "onnxruntime", "macOS"),
+    "ort-openvino": Provider("OpenVINOExecutionProvider", "onnxruntime-openvino", "an Intel processor or GPU"),
+}
+"""Runtime → provider. Needs: from the page "Execution providers" of ONNX Runtime's documentation."""
+
 
 class OrtSession:
-    """One model on the CPU provider. Not thread-safe: one thread at a time."""
+    """One model on one provider. Not thread-safe: one thread at a time."""
 
-    def __init__(self, path: Path, *, threads: int = 1) -> None:
-        """``threads``: how many the model may use. Raises ``ModelError`` for a file that is missing or no model."""
+    def __init__(self, path: Path, *, threads: int = 1, provider: str = CPU) -> None:
+        """``threads``: how many the model may use on the processor.
+
+        Raises ``ModelError`` for a file that is missing or no model, ``DeviceError`` when ONNX Runtime does not use ``provider``.
+        """
         if not path.is_file():
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
-        try:
-            session = ort.InferenceSession(str(path), _options(threads), providers=["CPUExecutionProvider"])
-        except Exception as error:  # the binding raises classes of its own, all straight from Exception
-            raise ModelError(f"{path} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
+        session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
+        self._take(session or _open(str(path), str(path), _options(threads), provider), path.name, provider)
+
+    @classmethod
+    def from_bytes(cls, model: bytes, name: str, *, threads: int = 1) -> OrtSession:
+        """A model in memory, on the processor. ``name``: for messages."""
+        session = cls.__new__(cls)
+        session._take(_open(model, name, _options(threads), CPU), name, CPU)
+        return session
+
+    def _take(self, session: ort.InferenceSession, name: str, provider: str) -> None:
+        used = session.get_providers()[0]
+        if used != provider:  # it prints why, and would go on with the processor
+            raise DeviceError(f"ONNX Runtime was asked for {provider} and took {used}; {_provider_needs(provider)}")
         self._session: ort.InferenceSession | None = session
         self.inputs = tuple(map(_spec, session.get_inputs()))
         self.outputs = tuple(map(_spec, session.get_outputs()))
-        self.runtime = "ort:" + session.get_providers()[0]
+        self.runtime = "ort:" + used
         self._names = [spec.name for spec in self.outputs]
-        self._path = path
+        self._name = name
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """See ``Session.run``; names, element types and shapes are checked by ONNX Runtime."""
         if self._session is None:
-            raise ModelError(f"the session of {self._path.name} is closed; open it again")
+            raise ModelError(f"the session of {self._name} is closed; open it again")
         try:
             results = self._session.run(self._names, dict(feeds))
         except Exception as error:  # as above
             given = _named((name, value.dtype, value.shape) for name, value in feeds.items())
             taken = _named((spec.name, spec.dtype, spec.shape) for spec in self.inputs)
-            raise ModelError(f"{self._path.name} was given {given}; it takes {taken}: {error}") from error
+            raise ModelError(f"{self._name} was given {given}; it takes {taken}: {error}") from error
         return dict(zip(self._names, results, strict=True))
+
+    def warm_up(self) -> None:
+        warm_up(self)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """ONNX Runtime does not say."""
+        return None
 
     def close(self) -> None:
         self._session = None
+
+
+def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider: str) -> ort.InferenceSession:
+    try:
+        return ort.InferenceSession(model, options, providers=[provider])
+    except Exception as error:  # the binding raises classes of its own, all straight from Exception
+        raise ModelError(f"{where} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
 
 
 def _named(tensors: Iterable[tuple[str, np.dtype, tuple[int | str, ...]]]) -> str:
     return ", ".join(f"{name} {dtype}[{', '.join(map(str, shape))}]" for name, dtype, shape in tensors) or "nothing"
 
 
-def _options(threads: int) -> ort.SessionOptions:
+def _options(threads: int, *, is_optimised: bool = False) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     # A spinning pool takes a core from the camera, the encoders and the window, which need it more.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    levels = ort.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_DISABLE_ALL if is_optimised else levels.ORT_ENABLE_ALL
     return options
+
+
+# --- large models: optimised once, and opened from the cache of engines afterwards
+
+
+def _is_worth_caching(path: Path) -> bool:
+    return CACHED_MIN <= path.stat().st_size <= CACHED_MAX
+
+
+def _open_cached(path: Path, threads: int) -> ort.InferenceSession | None:
+    """The model as it was optimised for this processor before, or now; None where the cache cannot serve (it is said in the log)."""
+    from engines.build.cache import EngineCache
+    from engines.build.key import EngineKey
+    from engines.store.shelf import sha256_of
+
+    key = EngineKey(sha256_of(path), "ort", ort.__version__, (), "fp32", (), (f"processor={_processor()}",))
+    made: list[ort.InferenceSession] = []
+
+    def optimise(out: Path) -> dict[str, str]:
+        options = _options(threads)
+        options.optimized_model_filepath = str(out)
+        made.append(_open(str(path), str(path), options, CPU))
+        return {"model": path.name}
+
+    try:
+        entry, _ = EngineCache().get_or_build(key, optimise, now_s=time.time)
+        return made[0] if made else _open(str(entry.path), str(path), _options(threads, is_optimised=True), CPU)
+    except (CacheError, ModelError) as error:
+        log.warning("%s is optimised anew at every start: %s", path.name, error)
+        return made[0] if made else None
+
+
+def _processor() -> str:
+    """What the optimised graph depends on: the layouts that this processor's vector units want."""
+    facts = [platform.machine(), platform.processor()]
+    with suppress(OSError):  # Linux alone has it
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        facts += [line for line in lines if line.startswith(("flags", "Features", "model name"))][:2]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
 def _spec(node: ort.NodeArg) -> TensorSpec:
     return TensorSpec(node.name, tuple(node.shape), np.dtype(DTYPES.get(node.type, np.void)))
 
 
-runtimes.register("ort")(OrtSession)
+def _provider_needs(provider: str) -> str:
+    found = next(entry for entry in PROVIDERS.values() if entry.name == provider)
+    return f"it comes with the package {found.package} and needs {found.needs}"
+
+
+def _opener(name: str) -> Callable[..., OrtSession]:
+    def open_on_provider(path: Path, *, threads: int = 1) -> OrtSession:
+        why = _problem(name)
+        if why:
+            raise DeviceError(f"the runtime {name} was asked for: {why}")
+        return OrtSession(path, threads=threads, provider=PROVIDERS[name].name)
+
+    return open_on_provider
+
+
+def _problem(name: str) -> str:
+    provider = PROVIDERS[name]
+    there = ort.get_available_providers()
+    if provider.name in there:
+        return ""
+    return (
+        f"ONNX Runtime {ort.__version__} as it is installed has no {provider.name} (it has {', '.join(there)}); "
+        f"install {provider.package} in place of onnxruntime (it needs {provider.needs})"
+    )
+
+
+for _name in PROVIDERS:
+    register_runtime(_name, Runtime(_opener(_name), partial(_problem, _name)))

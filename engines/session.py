@@ -5,14 +5,14 @@ A runtime is one file that registers itself where it stands; whoever needs a mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from engines.errors import ModelError
+from engines.errors import DeviceError, ModelError
 from engines.registry import Registry
 
 
@@ -38,24 +38,107 @@ class Session(Protocol):
         """Runs the model once and returns all outputs by name. Raises ``ModelError`` for feeds that do not fit."""
         ...
 
+    def warm_up(self) -> None:
+        """Runs once on zeros, so that what is made at the first run (kernels, memory) is made now."""
+        ...
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Of the device, for weights and intermediate results; None where the runtime does not say."""
+        ...
+
     def close(self) -> None:
         """Frees what the runtime holds. May be called twice."""
         ...
 
 
 OpenSession = Callable[..., Session]
-"""``open(path, *, threads) -> Session``; raises ``ModelError``."""
+"""``open(path, *, threads) -> Session``; raises ``ModelError``, and ``DeviceError`` where the runtime cannot work here."""
 
-runtimes: Registry[OpenSession] = Registry("runtime")
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a runtime registers."""
+
+    open: OpenSession
+    problem: Callable[[], str]
+    """Why it cannot run on this machine, as a sentence that names what is missing; empty where it can. Quick, and never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeChoice:
+    """What was chosen, and why not the others."""
+
+    runtime: str
+    rejected: tuple[tuple[str, str], ...]
+    """(runtime, why not), in the order in which they were asked."""
+
+    def describe(self) -> str:
+        """``ort; not rtx: tensorrt-rtx is not installed; …``, for people."""
+        return "; ".join([self.runtime, *(f"not {name}: {why}" for name, why in self.rejected)])
+
+
+runtimes: Registry[Runtime] = Registry("runtime")
+
+AUTO = "auto"
+
+AUTO_ORDER = ("rtx", "tensorrt", "ort-cuda", "ort-directml", "ort-coreml", "ort")
+"""What ``auto`` asks, the first that can run wins.
+
+TensorRT for RTX stands before TensorRT because its engines need not be built on the user's own machine; both before ONNX Runtime on the
+same GPU, because whoever built an engine wants it used. OpenVINO must be asked for by name: it takes the place of the package that all else
+runs on.
+"""
+
+
+def register_runtime(name: str, runtime: Runtime) -> None:
+    """Makes a runtime known. Raises ValueError for a name that is taken."""
+    runtimes.register(name)(runtime)
 
 
 def open_session(path: Path, *, runtime: str = "ort", threads: int = 1) -> Session:
     """Opens a model file. ``threads``: how many the model may use; one leaves the other cores to the rest of the line.
 
-    Raises ``ModelError`` for a file that is missing or no model, and for a runtime nobody knows.
+    ``runtime``: a registered name; never another one in its place. Raises ``ModelError`` for a file that is missing or no model and for a
+    runtime nobody knows, ``DeviceError`` naming what is missing when the runtime cannot work on this machine.
     """
     try:
-        opener = runtimes[runtime]
+        known = runtimes[runtime]
     except KeyError as error:
         raise ModelError(error.args[0]) from None
-    return opener(path, threads=threads)
+    return known.open(path, threads=threads)
+
+
+def choose_runtime(
+    order: Sequence[str] = AUTO_ORDER, unfit: Callable[[str], str] = lambda name: "", known: Registry[Runtime] = runtimes
+) -> RuntimeChoice:
+    """The first of ``order`` that can run here.
+
+    ``unfit``: why a runtime that can run is not to be taken (no engine is built for this model, say); empty where it is.
+    Raises ``DeviceError`` with every reason when none is left.
+    """
+    rejected: list[tuple[str, str]] = []
+    for name in order:
+        why = _why_not(name, unfit, known)
+        if not why:
+            return RuntimeChoice(name, tuple(rejected))
+        rejected.append((name, why))
+    reasons = "; ".join(f"{name}: {why}" for name, why in rejected) or "none was named"
+    raise DeviceError(f"no runtime can run this model here ({reasons})")
+
+
+def _why_not(name: str, unfit: Callable[[str], str], known: Registry[Runtime]) -> str:
+    if name not in list(known):
+        return "this build of ffrt has no such runtime"
+    return known[name].problem() or unfit(name)
+
+
+def warm_up(session: Session) -> None:
+    """Runs ``session`` once on zeros, at batch 1 where that may vary; a model whose other dimensions vary is left cold."""
+    shapes = {
+        spec.name: tuple(1 if place == 0 and not isinstance(size, int) else size for place, size in enumerate(spec.shape))
+        for spec in session.inputs
+    }
+    if all(isinstance(size, int) for shape in shapes.values() for size in shape):
+        fixed = {spec.name: tuple(int(size) for size in shapes[spec.name]) for spec in session.inputs}
+        session.run({spec.name: np.zeros(fixed[spec.name], spec.dtype) for spec in session.inputs})

@@ -21,6 +21,18 @@ HOPPER = ROOT / "assets" / "portraits" / "hopper.jpg"
 limit_threads()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is built in a test does not land in the cache of whoever runs them."""
+    before = os.environ.get("FFRT_CACHE")
+    os.environ["FFRT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["FFRT_CACHE"]
+    else:
+        os.environ["FFRT_CACHE"] = before
+
+
 @pytest.fixture(autouse=True)
 def no_thread_is_left_behind() -> Iterator[None]:
     """A test that leaves a thread running fails."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, save
 
-from engines.errors import ModelError
-from engines.session import open_session, runtimes
+from engines.build.cache import EngineCache
+from engines.errors import DeviceError, ModelError
+from engines.ort import PROVIDERS, OrtSession
+from engines.registry import Registry
+from engines.session import AUTO_ORDER, Runtime, choose_runtime, open_session, runtimes
 
 
 @pytest.fixture
@@ -73,3 +77,128 @@ def test_an_unknown_runtime_names_the_known_ones(doubler):
     with pytest.raises(ModelError, match=r"'abacus'.*ort"):
         open_session(doubler, runtime="abacus")
     assert "ort" in list(runtimes)
+
+
+# --- providers, and which runtime is taken
+
+
+@pytest.mark.parametrize("name", ["ort-cuda", "ort-directml", "ort-coreml", "ort-openvino"])
+def test_a_provider_that_is_not_installed_names_its_package(doubler, name):
+    provider = PROVIDERS[name]
+    if provider.name in ort.get_available_providers():
+        pytest.skip(f"{provider.name} is installed here")
+    with pytest.raises(DeviceError, match=rf"the runtime {name} was asked for: .*install {provider.package}.*needs {provider.needs[:8]}"):
+        open_session(doubler, runtime=name)
+
+
+def test_a_fall_back_to_the_processor_is_an_error(doubler):
+    """ONNX Runtime warns and goes on where a provider is not there; so does one whose libraries are missing."""
+    with pytest.raises(
+        DeviceError, match=r"asked for CUDAExecutionProvider and took CPUExecutionProvider; it comes with the package onnxruntime-gpu"
+    ):
+        OrtSession(doubler, provider="CUDAExecutionProvider")
+
+
+def test_warm_up_runs_at_batch_one(doubler):
+    session = open_session(doubler)
+    session.warm_up()
+    assert session.memory_bytes is None
+
+
+def test_a_model_in_memory_runs_too(doubler):
+    session = OrtSession.from_bytes(doubler.read_bytes(), "doubler")
+    np.testing.assert_array_equal(session.run({"value": np.ones((1, 3), np.float32)})["twice"], np.full((1, 3), 2))
+    with pytest.raises(ModelError, match=r"odd cannot be opened"):
+        OrtSession.from_bytes(b"odd", "odd")
+
+
+@pytest.fixture
+def three():
+    """Runtimes a (lacks something), b and c."""
+    known: Registry[Runtime] = Registry("runtime")
+    for name, why in (("a", "no GPU"), ("b", ""), ("c", "")):
+        known.register(name)(Runtime(lambda path, *, threads: None, lambda why=why: why))
+    return known
+
+
+def test_the_first_that_can_run_is_taken_and_the_others_are_told(three):
+    choice = choose_runtime(("a", "x", "b", "c"), known=three)
+    assert choice.runtime == "b"
+    assert choice.rejected == (("a", "no GPU"), ("x", "this build of ffrt has no such runtime"))
+    assert choice.describe() == "b; not a: no GPU; not x: this build of ffrt has no such runtime"
+
+
+def test_what_does_not_fit_the_model_is_passed_over(three):
+    choice = choose_runtime(("a", "b", "c"), lambda name: "no engine is built" if name == "b" else "", three)
+    assert choice.runtime == "c"
+    assert ("b", "no engine is built") in choice.rejected
+
+
+def test_none_left_lists_every_reason(three):
+    with pytest.raises(DeviceError, match=r"a: no GPU; b: not wanted; c: not wanted"):
+        choose_runtime(("a", "b", "c"), lambda name: "not wanted", three)
+
+
+def test_the_written_order_ends_with_what_runs_everywhere(monkeypatch):
+    assert AUTO_ORDER[-1] == "ort"
+    assert set(AUTO_ORDER) <= set(runtimes)
+    monkeypatch.setattr("engines.tensorrt.find_gpus", lambda: (0, "none"))
+    choice = choose_runtime(("rtx", "tensorrt", "ort"))
+    assert choice.runtime == "ort"
+    assert all(why for _, why in choice.rejected)
+
+
+# --- the optimised graph of a large model
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch, doubler):
+    """Any model counts as large; the cache is the test's own."""
+    monkeypatch.setattr("engines.ort.CACHED_MIN", 1)
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    return doubler
+
+
+ONES = {"value": np.ones((2, 3), np.float32)}
+
+
+def test_a_large_model_is_optimised_once(large, monkeypatch):
+    first = open_session(large).run(ONES)["twice"]
+    (entry,) = EngineCache().entries()
+    assert (entry.key.runtime, entry.key.runtime_version) == ("ort", ort.__version__)
+    monkeypatch.setattr(EngineCache, "_build", lambda *given: pytest.fail("it was optimised before"))
+    second = open_session(large)
+    np.testing.assert_array_equal(second.run(ONES)["twice"], first)
+    assert second.runtime == "ort:CPUExecutionProvider"
+    assert [(spec.name, spec.shape) for spec in second.inputs] == [("value", ("N", 3))]
+
+
+def test_another_processor_or_version_optimises_anew(large, monkeypatch):
+    open_session(large)
+    monkeypatch.setattr("engines.ort._processor", lambda: "another")
+    open_session(large)
+    monkeypatch.setattr("engines.ort.ort.__version__", "9.9")
+    open_session(large)
+    assert len(EngineCache().entries()) == 3
+    assert len(EngineCache().prune(now_s=0.0, versions={"ort": "9.9"})) == 2
+
+
+def test_a_damaged_graph_is_optimised_anew(large):
+    open_session(large)
+    (entry,) = EngineCache().entries()
+    entry.path.write_bytes(bytes(entry.nbytes))
+    np.testing.assert_array_equal(open_session(large).run(ONES)["twice"], np.full((2, 3), 2))
+
+
+def test_a_cache_that_cannot_be_used_costs_time_and_nothing_else(large, monkeypatch, tmp_path, caplog):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "file"))
+    np.testing.assert_array_equal(open_session(large).run(ONES)["twice"], np.full((2, 3), 2))
+    assert "optimised anew at every start" in caplog.text
+    assert "FFRT_CACHE" in caplog.text
+
+
+def test_a_small_model_is_not_kept(doubler, tmp_path, monkeypatch):
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    open_session(doubler)
+    assert not (tmp_path / "cache").exists()

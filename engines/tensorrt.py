@@ -1,0 +1,363 @@
+"""TensorRT for RTX (``rtx``) and TensorRT 10 or 11 (``tensorrt``): engines that were built beforehand, run on an NVIDIA GPU.
+
+An engine is found by the model's SHA-256 among those that ``ffrt engines build`` left; nothing is built here. An engine that is not
+fp32 is taken only after it was compared with fp32. Everything is imported when it is asked for, and nothing falls back.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engines.device.cuda_probe import find_gpus
+from engines.errors import DeviceError, ModelError
+from engines.session import Runtime, TensorSpec, register_runtime, warm_up
+
+if TYPE_CHECKING:
+    from engines.build.cache import Entry
+
+MODULES = {"rtx": "tensorrt_rtx", "tensorrt": "tensorrt"}
+"""Runtime → Python module."""
+
+PACKAGES = {
+    "rtx": "the package tensorrt-rtx is not installed; run `pip install 'ffrt[engines]'`",
+    "tensorrt": "the package tensorrt (10 or 11) is not installed; run `pip install tensorrt --extra-index-url https://pypi.nvidia.com`",
+}
+"""Runtime → what to say without it."""
+
+PORTABLE = ("sm_80", "sm_86", "sm_89", "sm_120", "sm_121")
+"""Chips that an engine for RTX runs on when none was named: TensorRT for RTX 1.7, support matrix."""
+
+VERSION_MIN = 10
+"""Of TensorRT: the first whose engines are strongly typed and whose tensors go by name alone."""
+
+
+def import_runtime(runtime: str) -> ModuleType:
+    """The Python module of ``rtx`` or ``tensorrt``. Raises ``DeviceError`` naming the package, ``ModelError`` for another name."""
+    if runtime not in MODULES:
+        raise ModelError(f"engines are for {' or '.join(MODULES)}, and {runtime!r} was given")
+    try:
+        module = _import(runtime)
+    except ModuleNotFoundError as error:
+        if error.name == MODULES[runtime]:
+            raise DeviceError(PACKAGES[runtime]) from error
+        raise DeviceError(f"{MODULES[runtime]} is installed and lacks {error.name}; install it again") from error
+    except (ImportError, OSError) as error:  # its libraries are missing, or older than its Python part
+        raise DeviceError(f"{MODULES[runtime]} is installed and cannot be loaded ({error}); install its libraries again") from error
+    if runtime == "tensorrt" and int(str(module.__version__).partition(".")[0]) < VERSION_MIN:
+        raise DeviceError(f"TensorRT {module.__version__} is installed; {VERSION_MIN} or later is needed")
+    return module
+
+
+def _import(runtime: str) -> ModuleType:
+    if runtime == "rtx":
+        import tensorrt_rtx
+
+        return tensorrt_rtx
+    import tensorrt
+
+    return tensorrt
+
+
+class TensorRtSession:
+    """One engine on one GPU, with a stream of its own. Not thread-safe: one thread at a time."""
+
+    def __init__(self, engine: bytes, name: str, runtime: str, trt: ModuleType, cuda: Any, compiled: Path | None = None) -> None:
+        """``trt``: from ``import_runtime``. ``cuda``: the module ``cuda.bindings.runtime``, or what stands in for it.
+
+        ``compiled``: file for the kernels that RTX compiles on this GPU at the first run, so that the next start finds them.
+        Raises ``DeviceError`` when the GPU or its driver refuses, ``ModelError`` for an engine that this runtime does not take.
+        """
+        self._name = name
+        self._cuda = _Cuda(cuda)
+        self._buffers: dict[str, tuple[int, int]] = {}  # tensor → device address, bytes
+        self._compiled = compiled
+        self._said: list[str] = []
+        self._trt_runtime = trt.Runtime(error_collector(trt, self._said))
+        self._engine = self._trt_runtime.deserialize_cuda_engine(engine)
+        if self._engine is None:
+            raise ModelError(f"the engine of {name} does not run on {runtime} {trt.__version__} here ({self._reason()}); build it again")
+        self._cached: Any = None
+        self._context = self._new_context(trt, runtime)
+        if self._context is None:
+            raise DeviceError(f"{runtime} cannot run {name} here ({self._reason()}); it may lack GPU memory")
+        self._stream = self._cuda.new_stream()
+        specs = [_spec(trt, self._engine, place) for place in range(self._engine.num_io_tensors)]
+        self.inputs = tuple(spec for spec, is_input in specs if is_input)
+        self.outputs = tuple(spec for spec, is_input in specs if not is_input)
+        self.runtime = f"{runtime}:{trt.__version__}"
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """See ``Session.run``. Blocks until the results are in host memory."""
+        if self._context is None:
+            raise ModelError(f"the session of {self._name} is closed; open it again")
+        arrays = self._checked(feeds)
+        for name, array in arrays.items():
+            if not self._context.set_input_shape(name, tuple(array.shape)):
+                raise self._unfit(feeds)
+        for name, array in arrays.items():
+            self._cuda.upload(self._bind(name, array.nbytes), array, self._stream)
+        results = {spec.name: self._result(spec) for spec in self.outputs}
+        if not self._context.execute_async_v3(self._stream):
+            raise DeviceError(f"the GPU refused to run {self._name} ({self._reason()})")
+        for name, result in results.items():
+            self._cuda.download(result, self._buffers[name][0], self._stream)
+        self._cuda.wait(self._stream)  # ``arrays`` must live until here: their memory is being read
+        return results
+
+    def warm_up(self) -> None:
+        warm_up(self)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Device memory of intermediate results and of inputs and outputs; the weights' is not told."""
+        if self._engine is None:
+            return 0
+        return int(self._engine.device_memory_size_v2) + sum(nbytes for _, nbytes in self._buffers.values())
+
+    def close(self) -> None:
+        if self._engine is None:
+            return
+        self._keep_compiled()
+        for address, _ in self._buffers.values():
+            self._cuda.free(address)
+        self._buffers.clear()
+        self._cuda.end_stream(self._stream)
+        # In this order: a context outlives neither its engine nor the runtime.
+        self._context = self._cached = None
+        self._engine = None
+        self._trt_runtime = None
+
+    def _checked(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Contiguous arrays of every input. Raises ``ModelError``: addresses are all that the GPU gets, so nothing else would notice."""
+        specs = {spec.name: spec for spec in self.inputs}
+        fits = set(feeds) == set(specs) and all(
+            value.dtype == specs[name].dtype
+            and value.ndim == len(specs[name].shape)
+            and all(not isinstance(want, int) or want == have for want, have in zip(specs[name].shape, value.shape, strict=True))
+            for name, value in feeds.items()
+        )
+        if not fits:
+            raise self._unfit(feeds)
+        return {name: np.ascontiguousarray(value) for name, value in feeds.items()}
+
+    def _bind(self, name: str, nbytes: int) -> int:
+        """The device address of a tensor, with room for ``nbytes``."""
+        address, room = self._buffers.get(name, (0, 0))
+        if room < nbytes:
+            if address:
+                self._cuda.free(self._buffers.pop(name)[0])
+            address = self._cuda.allocate(nbytes)
+            self._buffers[name] = (address, nbytes)
+            self._context.set_tensor_address(name, address)
+        return address
+
+    def _result(self, spec: TensorSpec) -> np.ndarray:
+        shape = tuple(self._context.get_tensor_shape(spec.name))
+        if any(size < 0 for size in shape):
+            raise ModelError(f"the size of {spec.name} of {self._name} depends on what is computed; run this model on ort")
+        result = np.empty(shape, spec.dtype)
+        self._bind(spec.name, max(1, result.nbytes))
+        return result
+
+    def _new_context(self, trt: ModuleType, runtime: str) -> Any:
+        if runtime != "rtx":
+            return self._engine.create_execution_context()
+        config = self._engine.create_runtime_config()  # rtx only
+        self._cached = config.create_runtime_cache()  # rtx only
+        if self._compiled is not None:
+            with suppress(OSError):  # not there yet; what is there and does not fit is refused by the runtime itself
+                self._cached.deserialize(self._compiled.read_bytes())  # rtx only
+        config.set_runtime_cache(self._cached)  # rtx only
+        return self._engine.create_execution_context(config)  # rtx only
+
+    def _keep_compiled(self) -> None:
+        if self._cached is None or self._compiled is None:
+            return
+        part = self._compiled.with_suffix(self._compiled.suffix + ".part")
+        with suppress(OSError):  # a folder that is full or read-only costs time at the next start, and nothing else
+            part.write_bytes(bytes(self._cached.serialize()))
+            part.replace(self._compiled)
+
+    def _unfit(self, feeds: Mapping[str, np.ndarray]) -> ModelError:
+        given = ", ".join(f"{name} {value.dtype}[{', '.join(map(str, value.shape))}]" for name, value in feeds.items()) or "nothing"
+        taken = ", ".join(f"{spec.name} {spec.dtype}[{', '.join(map(str, spec.shape))}]" for spec in self.inputs)
+        return ModelError(f"the engine of {self._name} was given {given}; it takes {taken} {self._reason(' (', ')')}".rstrip())
+
+    def _reason(self, before: str = "", after: str = "") -> str:
+        """The runtime's own last words."""
+        text = f"{before}{self._said[-1]}{after}" if self._said else ("" if before else "it gave no reason")
+        self._said.clear()
+        return text
+
+
+class _Cuda:
+    """The few calls of CUDA's runtime, each checked. ``cuda.bindings`` returns (error, value…) and raises nothing."""
+
+    def __init__(self, cuda: Any) -> None:
+        self._cuda = cuda
+
+    def new_stream(self) -> int:
+        return int(self._checked("a stream", self._cuda.cudaStreamCreate()))
+
+    def end_stream(self, stream: int) -> None:
+        self._cuda.cudaStreamDestroy(stream)
+
+    def allocate(self, nbytes: int) -> int:
+        return int(self._checked(f"{nbytes / 1e6:.1f} MB of its memory", self._cuda.cudaMalloc(nbytes)))
+
+    def free(self, address: int) -> None:
+        self._cuda.cudaFree(address)
+
+    def upload(self, address: int, array: np.ndarray, stream: int) -> None:
+        kind = self._cuda.cudaMemcpyKind.cudaMemcpyHostToDevice
+        self._checked("a copy to it", self._cuda.cudaMemcpyAsync(address, array.ctypes.data, array.nbytes, kind, stream))
+
+    def download(self, array: np.ndarray, address: int, stream: int) -> None:
+        kind = self._cuda.cudaMemcpyKind.cudaMemcpyDeviceToHost
+        self._checked("a copy from it", self._cuda.cudaMemcpyAsync(array.ctypes.data, address, array.nbytes, kind, stream))
+
+    def wait(self, stream: int) -> None:
+        self._checked("the end of its work", self._cuda.cudaStreamSynchronize(stream))
+
+    def target(self) -> str:
+        """Compute capability of device 0: ``sm_89``."""
+        names = self._cuda.cudaDeviceAttr
+        major = self._checked("its kind", self._cuda.cudaDeviceGetAttribute(names.cudaDevAttrComputeCapabilityMajor, 0))
+        minor = self._checked("its kind", self._cuda.cudaDeviceGetAttribute(names.cudaDevAttrComputeCapabilityMinor, 0))
+        return f"sm_{major}{minor}"
+
+    @staticmethod
+    def _checked(what: str, answer: tuple[Any, ...]) -> Any:
+        error, *values = answer
+        if int(error) != 0:
+            raise DeviceError(f"the GPU was asked for {what} and answered {getattr(error, 'name', error)}")
+        return values[0] if values else None
+
+
+def problem(runtime: str) -> str:
+    """Why ``runtime`` cannot run here; empty where it can. Names the first thing that is missing."""
+    if importlib.util.find_spec(MODULES[runtime]) is None:
+        return PACKAGES[runtime]
+    if importlib.util.find_spec("cuda") is None:
+        return "the package cuda-python is not installed; run `pip install 'ffrt[gpu]'`"
+    count, reason = find_gpus()
+    return "" if count else f"no NVIDIA GPU and driver were found ({reason}); install the driver, or choose another runtime"
+
+
+def gpu_target() -> str:
+    """``sm_89`` and the like of the GPU here. Raises ``DeviceError`` without one."""
+    return _Cuda(_cuda_runtime()).target()
+
+
+def tied_driver(runtime: str) -> str:
+    """For an engine's key: driver and GPU that ``runtime`` ties engines to; empty for ``rtx``. Raises ``DeviceError`` without a GPU."""
+    if runtime == "rtx":
+        return ""
+    why = problem(runtime)
+    if why:
+        raise DeviceError(f"{runtime} builds on the GPU that is to run the engine: {why}")
+    cuda = _cuda_runtime()
+    error, version = cuda.cudaDriverGetVersion()
+    return f"{gpu_target()} driver {version if int(error) == 0 else 'unknown'}"
+
+
+def find_engine(path: Path, runtime: str, version: str, target: str) -> tuple[Entry | None, str]:
+    """The engine to take for a model on a GPU, and, where there is none, why not: a sentence that says what to run.
+
+    Proven lower precisions come first, since that is what they were built for.
+    """
+    from engines.build.cache import EngineCache
+    from engines.store.shelf import sha256_of
+
+    sha256 = sha256_of(path)
+    cache = EngineCache()
+    of_model = [entry for entry in cache.entries() if entry.key.model_sha256 == sha256 and entry.key.runtime == runtime]
+    fitting = [entry for entry in of_model if entry.key.runtime_version == version and _runs_on(entry, target)]
+    proven = [entry for entry in fitting if _is_proven(entry)]
+    for entry in sorted(proven, key=lambda entry: ("fp8", "int8", "fp16", "fp32").index(entry.key.precision)):
+        whole = cache.find(entry.key)
+        if whole is not None:
+            return whole, ""
+    named = f"{path.name} with {runtime} {version} for {target}"
+    refused = [entry for entry in fitting if "parity" in entry.facts]
+    if refused:
+        return None, f"the engine of {named} at {refused[0].key.precision} differs too much from fp32; build it at a higher precision"
+    if fitting:
+        return None, f"the engine of {named} is not proven yet; run `ffrt engines verify-parity {path} --runtime {runtime}` on this machine"
+    return None, f"no engine of {named} is built; run `ffrt engines build {path} --runtime {runtime} --for {target}`"
+
+
+def open_engine(entry: Entry, runtime: str) -> TensorRtSession:
+    """A built engine, proven or not: for the gate. Raises ``DeviceError`` where ``runtime`` cannot run."""
+    why = problem(runtime)
+    if why:
+        raise DeviceError(f"the runtime {runtime} was asked for: {why}")
+    compiled = entry.path.with_suffix(".compiled") if runtime == "rtx" else None
+    name = str(entry.facts.get("model", entry.path.name))
+    return TensorRtSession(entry.path.read_bytes(), name, runtime, import_runtime(runtime), _cuda_runtime(), compiled)
+
+
+def _runs_on(entry: Entry, target: str) -> bool:
+    return target in (entry.key.targets or PORTABLE)
+
+
+def _is_proven(entry: Entry) -> bool:
+    parity = entry.facts.get("parity")
+    return entry.key.precision == "fp32" or (isinstance(parity, Mapping) and parity.get("passed") is True)
+
+
+def _cuda_runtime() -> Any:
+    try:
+        from cuda.bindings import runtime
+    except (ImportError, OSError, RuntimeError) as error:
+        raise DeviceError(f"CUDA cannot be used ({error}); run `pip install 'ffrt[gpu]'` and install NVIDIA's driver") from error
+    return runtime
+
+
+def _opener(runtime: str) -> Callable[..., TensorRtSession]:
+    def open_model(path: Path, *, threads: int = 1) -> TensorRtSession:  # threads: of the processor, which does nothing here
+        why = problem(runtime)
+        if why:
+            raise DeviceError(f"the runtime {runtime} was asked for: {why}")
+        if not path.is_file():
+            raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
+        entry, why = find_engine(path, runtime, str(import_runtime(runtime).__version__), gpu_target())
+        if entry is None:
+            raise ModelError(why)
+        return open_engine(entry, runtime)
+
+    return open_model
+
+
+def error_collector(trt: ModuleType, said: list[str]) -> Any:
+    """Keeps errors for our own message; TensorRT would print them."""
+
+    class Collector(trt.ILogger):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+
+        def log(self, severity: Any, message: str) -> None:
+            if severity in (trt.ILogger.Severity.ERROR, trt.ILogger.Severity.INTERNAL_ERROR):
+                said.append(" ".join(message.split()))
+
+    return Collector()
+
+
+def _spec(trt: ModuleType, engine: Any, place: int) -> tuple[TensorSpec, bool]:
+    """An input or output, and whether it is an input."""
+    name = engine.get_tensor_name(place)
+    shape = tuple(f"{name}_{k}" if size < 0 else int(size) for k, size in enumerate(engine.get_tensor_shape(name)))
+    is_input = engine.get_tensor_mode(name) == trt.TensorIOMode.INPUT
+    return TensorSpec(name, shape, np.dtype(trt.nptype(engine.get_tensor_dtype(name)))), is_input
+
+
+for _name in MODULES:
+    register_runtime(_name, Runtime(_opener(_name), partial(problem, _name)))

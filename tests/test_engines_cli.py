@@ -1,0 +1,137 @@
+"""`ffrt engines` as a person calls it, with folders of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import cv2
+import pytest
+from test_cli import ffrt
+
+from app.cli import main
+from engines.build.crops import portrait_crops
+from engines.store import embedded_model
+
+needs_rtx = pytest.mark.skipif(importlib.util.find_spec("tensorrt_rtx") is None, reason="TensorRT for RTX is not installed")
+MODEL = "face_detection_short_range"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch) -> Path:
+    """Folders of its own for everything that is kept."""
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FFRT_MODELS", str(tmp_path / "models"))
+    return tmp_path
+
+
+@pytest.fixture
+def engines(here: Path, capsys):
+    """The command in this process: a process of its own takes seconds, and one of the tests has it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+
+    def call(*arguments: Any) -> SimpleNamespace:
+        with pytest.raises(SystemExit) as ended:
+            main(["engines", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return SimpleNamespace(returncode=ended.value.code, stdout=out, stderr=err)
+
+    yield call
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@needs_rtx
+def test_build_list_and_prune(engines, tmp_path: Path) -> None:
+    built = ffrt("engines", "build", MODEL, "--precision", "fp16", "--for", "sm_86,sm_89", "--batch", "1..8", "--json")
+    assert built.returncode == 0, built.stderr
+    facts = json.loads(built.stdout)
+    assert facts["built"] is True
+    assert (facts["runtime"], facts["precision"], facts["targets"]) == ("rtx", "fp16", ["sm_86", "sm_89"])
+    assert Path(facts["file"]).stat().st_size == facts["bytes"]
+    assert tmp_path in Path(facts["file"]).parents
+    again = engines("build", MODEL, "--precision", "fp16", "--for", "sm_89,sm_86", "--batch", "1..8")
+    assert again.returncode == 0, again.stderr
+    assert "was built before" in again.stdout
+    (listed,) = json.loads(engines("list", "--json").stdout)
+    assert listed["key"] == facts["key"]
+    assert listed["proof"] == "graph"
+    assert listed["stale"] == ""
+    assert facts["key"][:8] in engines("list").stdout
+    assert json.loads(engines("prune", "--json").stdout) == []
+    (removed,) = json.loads(engines("prune", "--all", "--json").stdout)
+    assert removed["key"] == facts["key"]
+    assert json.loads(engines("list", "--json").stdout) == []
+
+
+def test_verify_parity_says_the_numbers_by_its_status_too(engines) -> None:
+    good = engines("verify-parity", MODEL, "--precision", "fp16", "--json")
+    assert good.returncode == 0, good.stderr
+    verdict = json.loads(good.stdout)
+    assert verdict["passed"] is True
+    assert {output["name"] for output in verdict["verdicts"][0]["outputs"]} == {"boxes", "logits"}
+    bad = engines("verify-parity", "iris_landmark", "--precision", "int8")
+    assert bad.returncode == 1
+    assert "refused" in bad.stdout
+    assert "landmark_px" in bad.stdout
+
+
+def test_a_file_of_ones_own_on_crops_of_ones_own(engines, tmp_path: Path) -> None:
+    crops = tmp_path / "crops"
+    crops.mkdir()
+    for number, crop in enumerate(portrait_crops()):
+        cv2.imwrite(str(crops / f"{number}.png"), crop[..., ::-1])
+    same = engines("verify-parity", MODEL, "--candidate", embedded_model(MODEL), "--crops", crops, "--json")
+    assert same.returncode == 0, same.stderr
+    assert json.loads(same.stdout)["passed"] is True
+    other = engines("verify-parity", MODEL, "--candidate", embedded_model("iris_landmark"))
+    assert other.returncode == 1
+    assert "iris" in other.stderr
+
+
+BAD = {
+    "no such model": (["build", "nose"], "neither a file nor", 1),
+    "text as a model": (["build", "{tmp}/text.onnx"], "text.onnx", 1),
+    "unknown precision": (["build", MODEL, "--precision", "fp17"], "fp16", 2),
+    "unknown runtime": (["build", MODEL, "--runtime", "ncnn"], "rtx", 2),
+    "no compute capability": (["build", MODEL, "--for", "rtx4090"], "write sm_86", 1),
+    "no batch": (["build", MODEL, "--batch", "many"], "1..8", 1),
+    "effort": (["build", MODEL, "--effort", "9"], "0 (quick build)", 2),
+    "few crops": (["build", MODEL, "--crops", "{tmp}"], "at least 32", 1),
+    "pixels": (["build", MODEL, "--pixels", "half"], "0.5,0.5", 2),
+    "targets for tensorrt": (["build", MODEL, "--runtime", "tensorrt", "--for", "sm_89"], "leave it out", 2),
+    "negative age": (["prune", "--older-than", "-3"], "0 or more", 2),
+    "fp32 against itself": (["verify-parity", MODEL], "--precision fp16", 2),
+    "engines of a strange runtime": (["verify-parity", MODEL, "--runtime", "ort"], "rtx", 2),
+    "engines that are not built": (["verify-parity", MODEL, "--runtime", "rtx"], "ffrt engines build", 1),
+    "a runtime that is not here": (
+        ["verify-parity", MODEL, "--candidate", "{model}", "--runtime", "ort-directml"],
+        "onnxruntime-directml",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_clear_sentence(case: str, engines, tmp_path: Path) -> None:
+    arguments, words, status = BAD[case]
+    (tmp_path / "text.onnx").write_text("this is text\n" * 40)
+    given = [word.replace("{tmp}", str(tmp_path)).replace("{model}", str(embedded_model(MODEL))) for word in arguments]
+    done = engines(*given)
+    assert done.returncode == status, done.stderr
+    assert words in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 5
+
+
+@needs_rtx
+def test_a_cache_that_cannot_be_written_is_one_sentence(engines, tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    done = engines("build", MODEL, "--for", "sm_89")
+    assert done.returncode == 1
+    assert "FFRT_CACHE" in done.stderr
