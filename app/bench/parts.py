@@ -7,7 +7,7 @@ which machine it was.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.resources import files
@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 
 from app.report import machine, versions
+from engines.align import five_of_mesh, similarity, template
 from engines.detect import detectors
 from engines.identity.photo import open_photo
 from engines.landmarks.facemesh import FaceMesh, roi_from_points
@@ -62,29 +63,45 @@ class Scene:
     """float32 [468, 3] pixels."""
 
 
+Task = tuple[str, Callable[[], object]]
+"""What a part is called, and one round of it."""
+
+
 def run_parts_bench(rounds: int, progress: Callable[[int, int, str], None]) -> dict[str, Any]:
     """JSON-ready: ``costs``, ``versions``, ``machine``. Seconds to a minute, on the calling thread."""
-    work = list(_work())
-    costs = []
-    for done, (part, scene, task) in enumerate(work):
-        progress(done, len(work), f"{part}, {scene.name}, {scene.face_px} px")
-        costs.append(asdict(_measured(part, scene, task, rounds)))
-    progress(len(work), len(work), "done")
+    groups = list(_groups())
+    costs: list[dict[str, Any]] = []
+    for done, (scene, tasks) in enumerate(groups):
+        progress(done, len(groups), f"{tasks[0][0]}, {scene.name}, {scene.face_px} px")
+        costs += [asdict(cost) for cost in _measured(scene, tasks, rounds)]
+    progress(len(groups), len(groups), "done")
     return {"costs": costs, "rounds": rounds, "versions": versions(), "machine": machine()}
 
 
-def _work() -> Iterator[tuple[str, Scene, Callable[[], object]]]:
+def _groups() -> Iterator[tuple[Scene, list[Task]]]:
+    """What is to be compared stands in one group: its rounds take turns, so that a machine that slows down slows all of it."""
     for face_px in (300, 500):
         scene = _scene("720p", face_px)
-        yield "analysis: FaceMesh from FaceMesh, smoothing", scene, _tracking(scene)
-        yield "mesh swap + blend", scene, _swapping(scene, swappers["mesh"]())
+        yield (
+            scene,
+            [
+                ("analysis: FaceMesh from FaceMesh, smoothing", _tracking(scene)),
+                ("mesh swap + blend", _swapping(scene, swappers["mesh"]())),
+            ],
+        )
     for name in SIZES:
         scene = _scene(name, 300)
-        yield "analysis with detection", scene, _detecting(scene)
-        yield "neural swap, all but the network", scene, _swapping(scene, swappers["echo"]())
-        yield "  with mouth mask", scene, _swapping(scene, swappers["echo"](), masks=(masks["mouth"](),))
-        yield "  with seamless blending", scene, _swapping(scene, swappers["echo"](), blending=Blending.SEAMLESS)
-    yield from _layer(_scene("720p", 300))
+        yield scene, [("analysis with detection", _detecting(scene))]
+        yield (
+            scene,
+            [
+                ("two warps and a hard paste", _hard_paste(scene)),
+                ("neural swap, all but the network", _swapping(scene, swappers["echo"]())),
+                ("  with mouth mask", _swapping(scene, swappers["echo"](), masks=(masks["mouth"](),))),
+                ("  with seamless blending", _swapping(scene, swappers["echo"](), blending=Blending.SEAMLESS)),
+            ],
+        )
+    yield _scene("720p", 300), _networks()
 
 
 def _scene(name: str, face_px: int) -> Scene:
@@ -117,9 +134,7 @@ def _detecting(scene: Scene) -> Callable[[], object]:
     return look
 
 
-def _swapping(
-    scene: Scene, swapper: Swapper, masks: tuple[Mask, ...] = (), blending: Blending = Blending.SOFT
-) -> Callable[[], object]:
+def _swapping(scene: Scene, swapper: Swapper, masks: tuple[Mask, ...] = (), blending: Blending = Blending.SOFT) -> Callable[[], object]:
     identity = swapper.prepare([SourceFace(scene.image, find_faces(scene.image, detectors["blazeface-full"](), FaceMesh())[0], scene.name)])
     look, out, clock = Look(swapper, identity, masks=masks, blending=blending), scene.image.copy(), _Ticks()
 
@@ -131,17 +146,32 @@ def _swapping(
     return swap
 
 
-def _layer(scene: Scene) -> Iterator[tuple[str, Scene, Callable[[], object]]]:
-    """The same model bare and through ``engines.session``: the difference is what the layer costs."""
+def _hard_paste(scene: Scene) -> Callable[[], object]:
+    """The least that a neural swap can do around its network, with OpenCV: no tensor, no soft edge. To compare with."""
+    side, out = 128, scene.image.copy()
+    matrix = similarity(five_of_mesh(scene.points), template("arcface_128", side))
+    there, back = cv2.INTER_LINEAR, cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+
+    def swap() -> None:
+        crop = cv2.warpAffine(scene.image, matrix, (side, side), flags=there)
+        cv2.warpAffine(crop, matrix, out.shape[1::-1], dst=out, flags=back, borderMode=cv2.BORDER_TRANSPARENT)
+
+    return swap
+
+
+def _networks() -> list[Task]:
+    """The embedded networks bare and through ``engines.session``: the difference is what the layer costs."""
     import onnxruntime as ort
 
-    path = embedded_model("face_landmark")
-    feeds = {"image": np.zeros((1, 192, 192, 3), np.uint8)}
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    bare = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    yield "FaceMesh's network, bare ONNX Runtime", scene, partial(bare.run, None, feeds)
-    yield "FaceMesh's network, through the layer", scene, partial(open_session(path).run, feeds)
+    tasks: list[Task] = []
+    for model, side in (("face_landmark", 192), ("face_detection_full_range_sparse", 192)):
+        path, feeds = embedded_model(model), {"image": np.zeros((1, side, side, 3), np.uint8)}
+        bare = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        tasks.append((f"{model} bare", partial(bare.run, None, feeds)))
+        tasks.append((f"{model} through the layer", partial(open_session(path).run, feeds)))
+    return tasks
 
 
 class _Ticks:
@@ -155,12 +185,15 @@ class _Ticks:
         return self._at_ns
 
 
-def _measured(part: str, scene: Scene, task: Callable[[], object], rounds: int) -> Cost:
-    for _ in range(max(3, rounds // 10)):
-        task()
-    spent = []
-    for _ in range(rounds):
-        begin = time.perf_counter_ns()
-        task()
-        spent.append((time.perf_counter_ns() - begin) / 1e6)
-    return Cost(part, scene.name, scene.face_px, round(float(np.median(spent)), 3), round(float(np.quantile(spent, 0.95)), 3))
+def _measured(scene: Scene, tasks: Sequence[Task], rounds: int) -> list[Cost]:
+    spent: list[list[float]] = [[] for _ in tasks]
+    for number in range(-max(3, rounds // 10), rounds):  # those below 0 warm up
+        for (_, task), times in zip(tasks, spent, strict=True):
+            begin = time.perf_counter_ns()
+            task()
+            if number >= 0:
+                times.append((time.perf_counter_ns() - begin) / 1e6)
+    return [
+        Cost(part, scene.name, scene.face_px, round(float(np.median(times)), 3), round(float(np.quantile(times, 0.95)), 3))
+        for (part, _), times in zip(tasks, spent, strict=True)
+    ]
