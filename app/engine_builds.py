@@ -25,6 +25,7 @@ from engines.build.service import (
 )
 from engines.errors import ModelError, ParityError
 from engines.store import embedded_model, embedded_models
+from engines.store.graph import read_graph
 from engines.store.shelf import Shelf, sha256_of
 from engines.tensorrt import MODULES
 
@@ -58,6 +59,7 @@ class Request:
 def build(request: Request, report: Report) -> dict[str, Any]:
     """Builds the engine, or finds it built. JSON-ready. Raises ``UsageError`` and what the engines raise."""
     path = model_path(request.model)
+    read_graph(path)  # a bad file is told before a missing package
     started_s = time.monotonic()
     entry, is_new = build_engine_of(path, options_of(request), EngineCache(), report=report)
     return {**entry.to_dict(), "built": is_new, "seconds": round(time.monotonic() - started_s, 3)}

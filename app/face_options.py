@@ -9,6 +9,9 @@ from cyclopts import Parameter
 
 from rt.options import Blending
 
+NO_MASK = "none"
+"""What `--mask` takes for the whole face to be swapped, whatever is in front of it."""
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +29,7 @@ class FaceOptions:
     identity
         a model that swappers are fed by; the one that they were trained with otherwise.
     mask
-        what stays the target's own: mouth, a model or a file. May be given several times.
+        what stays the target's own: hands, mouth, none, a model or a file. May be given several times.
     enhancer
         a model or file that sharpens the swapped face.
     enhancer_opacity
@@ -45,7 +48,7 @@ class FaceOptions:
     detector: str = "blazeface-full"
     landmarks: str | None = None
     identity: str | None = None
-    mask: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ("hands",)
     enhancer: str | None = None
     enhancer_opacity: float = 0.8
     enhancer_weight: float = 0.5
@@ -60,7 +63,7 @@ class FaceOptions:
             "detector": self.detector,
             "landmarks": self.landmarks,
             "identity": self.identity,
-            "masks": self.mask,
+            "masks": tuple(name for name in self.mask if name != NO_MASK),
             "enhancer": self.enhancer,
             "enhancer_opacity": self.enhancer_opacity,
             "enhancer_weight": self.enhancer_weight,

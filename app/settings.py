@@ -46,7 +46,7 @@ class LookSettings(_Part):
     """What neural swappers, masks and enhancers align faces by; None is FaceMesh, which the tracker uses in any case."""
     identity: str | None = None
     """The recogniser that swappers are fed by; None is the one that they were trained with."""
-    masks: tuple[str, ...] = ()
+    masks: tuple[str, ...] = ("hands",)
     enhancer: str | None = None
     enhancer_opacity: float = Field(0.8, ge=0, le=1)
     enhancer_weight: float = Field(0.5, ge=0, le=1)

@@ -14,6 +14,7 @@ from engines.device.host import HostDevice
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
+from engines.mask.hands import HandsMask
 from engines.swap import swappers
 from rt.audio import AudioBus
 from rt.capture import CaptureRequest, open_spec
@@ -56,6 +57,7 @@ def test_no_frame_shows_the_face_that_was_filmed(clip: str, policy: OnLost, shar
     video = source.open(threading.Event(), AudioBus())
     lane = Lane(HostDevice(), tracker, Metrics(), MonotonicClock())
     pixels = np.empty((video.height, video.width, 3), np.uint8)
+    look = Look(swapper, identity, on_lost=policy, masks=(HandsMask(),))
     looked_at, shown = 0, []
     for number in range(CLIPS[clip]):
         grab = source.grab()
@@ -63,7 +65,7 @@ def test_no_frame_shows_the_face_that_was_filmed(clip: str, policy: OnLost, shar
             break
         source.retrieve(pixels)
         before = pixels.copy()
-        lane.process(Frame(pixels, number, grab.media_ns + 1), Look(swapper, identity, on_lost=policy))
+        lane.process(Frame(pixels, number, grab.media_ns + 1), look)
         for face in find_faces(before, judge, mesh) if number % 3 == 0 else []:
             looked_at += 1
             # Compressed pictures of the same place differ by under 1 level where nothing was done, and by 5 and more by a swap
