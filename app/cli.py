@@ -365,7 +365,13 @@ def bench_parts(*, rounds: int = 200, report: Path | None = None, json: Annotate
 
 @app.command
 def doctor(*, json: Annotated[bool, Switch] = False) -> int:
-    """Says what this machine has and lacks, and how to mend it."""
+    """Says what this machine has and lacks, and how to mend it.
+
+    Parameters
+    ----------
+    json
+        print the result as JSON.
+    """
     from app.doctor import examine, to_dict
 
     console.set_up_logging(False)
@@ -376,7 +382,13 @@ def doctor(*, json: Annotated[bool, Switch] = False) -> int:
 
 @app.command
 def cameras(*, json: Annotated[bool, Switch] = False) -> int:
-    """Lists the cameras of this machine with their modes."""
+    """Lists the cameras of this machine with their modes.
+
+    Parameters
+    ----------
+    json
+        print the result as JSON.
+    """
     from dataclasses import asdict
 
     from rt.capture.camera import list_cameras

@@ -46,18 +46,30 @@ def build(
 
     Parameters
     ----------
-    model: path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
-    runtime: rtx (TensorRT for RTX: any machine, GeForce RTX 20 to 50) or tensorrt (for the GPU of this machine).
-    precision: below fp32 the converted model is compared with fp32 first, and refused when it differs too much.
-    targets: chips, as in sm_86,sm_89; sm_75, sm_86, sm_89 and sm_120 otherwise. fp8 takes sm_89 and later alone.
-    batch: how many faces at once: 4, 1..8, or 1..4..8 for one that is fastest at 4.
-    shape: NAME=1x3x640x640 for an input whose sizes may vary; may be given several times.
-    crops: folder of 32 or more crops from your own camera, to calibrate with and to compare on.
-    shows: what the model looks at, for crops that come from the portraits of the program.
-    pixels: MEAN,STD that a float model wants of pixels / 255, as in 0.5,0.5.
-    memory: what the build may take, in MB (Linux).
-    effort: 0 (quick build) to 5 (quick engine).
-    json: print the result as JSON.
+    model
+        path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
+    runtime
+        rtx (TensorRT for RTX: any machine, GeForce RTX 20 to 50) or tensorrt (for the GPU of this machine).
+    precision
+        below fp32 the converted model is compared with fp32 first, and refused when it differs too much.
+    targets
+        chips, as in sm_86,sm_89; sm_75, sm_86, sm_89 and sm_120 otherwise. fp8 takes sm_89 and later alone.
+    batch
+        how many faces at once: 4, 1..8, or 1..4..8 for one that is fastest at 4.
+    shape
+        NAME=1x3x640x640 for an input whose sizes may vary; may be given several times.
+    crops
+        folder of 32 or more crops from your own camera, to calibrate with and to compare on.
+    shows
+        what the model looks at, for crops that come from the portraits of the program.
+    pixels
+        MEAN,STD that a float model wants of pixels / 255, as in 0.5,0.5.
+    memory
+        what the build may take, in MB (Linux).
+    effort
+        0 (quick build) to 5 (quick engine).
+    json
+        print the result as JSON.
     """
     from app import engine_builds
 
@@ -71,7 +83,13 @@ def build(
 
 @engines.command(name="list")
 def list_engines(*, json: Annotated[bool, Switch] = False) -> int:
-    """Lists the engines that are built."""
+    """Lists the engines that are built.
+
+    Parameters
+    ----------
+    json
+        print the list as JSON.
+    """
     from app import engine_builds
 
     console.set_up_logging(False)
@@ -92,10 +110,14 @@ def prune(
 
     Parameters
     ----------
-    older_than: also those built longer ago, in days.
-    max_size: also the oldest, until so many MB are left.
-    all: every one.
-    json: print the result as JSON.
+    older_than
+        also those built longer ago, in days.
+    max_size
+        also the oldest, until so many MB are left.
+    all
+        every one.
+    json
+        print the result as JSON.
     """
     from app import engine_builds
 
@@ -124,16 +146,26 @@ def verify_parity(
 
     Parameters
     ----------
-    model: path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
-    precision: converts the model to it and compares on the processor.
-    runtime: compares the built engines of this runtime instead (rtx or tensorrt; needs the GPU); one that passes may then be used.
-    candidate: compares this file instead, on the runtime named, or on the processor.
-    shape: NAME=1x3x640x640 for an input whose sizes may vary; may be given several times.
-    crops: folder of 32 or more crops from your own camera.
-    shows: what the model looks at, for crops that come from the portraits of the program.
-    pixels: MEAN,STD that a float model wants of pixels / 255, as in 0.5,0.5.
-    memory: what the comparison may take, in MB (Linux).
-    json: print the verdict as JSON.
+    model
+        path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
+    precision
+        converts the model to it and compares on the processor.
+    runtime
+        compares the built engines of this runtime instead (rtx or tensorrt; needs the GPU); one that passes may then be used.
+    candidate
+        compares this file instead, on the runtime named, or on the processor.
+    shape
+        NAME=1x3x640x640 for an input whose sizes may vary; may be given several times.
+    crops
+        folder of 32 or more crops from your own camera.
+    shows
+        what the model looks at, for crops that come from the portraits of the program.
+    pixels
+        MEAN,STD that a float model wants of pixels / 255, as in 0.5,0.5.
+    memory
+        what the comparison may take, in MB (Linux).
+    json
+        print the verdict as JSON.
     """
     from app import engine_builds
 
