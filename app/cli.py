@@ -334,6 +334,43 @@ def bench_quality(
     return 0
 
 
+@bench.command(name="start")
+def bench_start(
+    *,
+    runs: int = 5,
+    source: Path | None = None,
+    face: FaceOptions = DEFAULT_FACE,
+    report: Path | None = None,
+    json: Annotated[bool, Switch] = False,
+) -> int:
+    """Times the way from the start of the program to the first picture, in fresh processes.
+
+    Parameters
+    ----------
+    runs
+        how many; the median and the longest are shown.
+    source
+        photo to wear; the one that comes with the program otherwise.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
+    """
+    from app.bench.start import run_start_bench
+    from app.demo import DEMO_PHOTO
+    from app.report import write_json
+
+    console.set_up_logging(False)
+    if runs < 1:
+        raise UsageError(f"--runs {runs} was given; give 1 or more")
+    with console.progress("bench start") as progress:
+        result = run_start_bench(runs, source or DEMO_PHOTO, face.arguments(), progress)
+    if report is not None:
+        write_json(report, result)
+    console.print_json(result) if json else console.print_startup(result)
+    return 0
+
+
 @bench.command(name="parts")
 def bench_parts(*, rounds: int = 200, report: Path | None = None, json: Annotated[bool, Switch] = False) -> int:
     """Times every part on one thread: the models, the mesh swap, a neural swap outside of its network, the runtime layer.

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.logging import RichHandler
@@ -14,7 +14,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.prompt import Confirm
 from rich.table import Table
 
-from app.doctor import Finding
+if TYPE_CHECKING:
+    from app.doctor import Finding
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -158,6 +159,17 @@ def print_costs(result: dict[str, Any]) -> None:
     table = Table("part", "picture", "face px", "median ms", "p95 ms", box=None, pad_edge=False)
     for cost in result["costs"]:
         table.add_row(cost["part"], cost["picture"], str(cost["face_px"]), f"{cost['median_ms']:.2f}", f"{cost['p95_ms']:.2f}")
+    out.print(table)
+
+
+def print_startup(result: dict[str, Any]) -> None:
+    """A line a step."""
+    from app.bench.start import STEPS
+
+    table = Table("seconds until", "median", "longest", box=None, pad_edge=False)
+    for name, what in STEPS.items():
+        times = result["startup_s"][name]
+        table.add_row(what, f"{times['median']:.2f}", f"{times['max']:.2f}")
     out.print(table)
 
 

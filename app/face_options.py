@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cyclopts import Parameter
@@ -55,6 +55,15 @@ class FaceOptions:
     pixel_boost: int = 1
     blend: Blending = Blending.SOFT
     runtime: str = "ort"
+
+    def arguments(self) -> list[str]:
+        """The command line that gives these options to another process."""
+        words: list[str] = []
+        for option in fields(self):
+            value = getattr(self, option.name)
+            values = (value or (NO_MASK,)) if isinstance(value, tuple) else (value,)
+            words += [word for one in values if one is not None for word in (f"--{option.name.replace('_', '-')}", str(one))]
+        return words
 
     def settings(self) -> dict[str, Any]:
         """Fields of ``app.settings.LookSettings``."""

@@ -20,9 +20,16 @@ PACKAGES = ("ffrt", "numpy", "opencv-contrib-python", "av", "onnxruntime", "numb
 
 
 def build_report(
-    settings: Settings, line: Line, snapshot: Snapshot, usage: UsageSampler, seconds: float, source: dict[str, Any]
+    settings: Settings,
+    line: Line,
+    snapshot: Snapshot,
+    usage: UsageSampler,
+    seconds: float,
+    source: dict[str, Any],
+    startup_s: dict[str, float],
 ) -> dict[str, Any]:
-    """``seconds``: how long the line ran. ``source``: what ``Source.describe`` says."""
+    """``seconds``: how long the line ran. ``source``: what ``Source.describe`` says.
+    ``startup_s``: step → seconds from the start of the process until it was done."""
     return {
         "seconds": round(seconds, 3),
         "fps": round(snapshot.frames_out / seconds, 3) if seconds > 0 else 0.0,
@@ -30,6 +37,7 @@ def build_report(
         "frames_out": snapshot.frames_out,
         "dropped": {"camera": source.get("missed", 0), **dict.fromkeys(("capture", "infer"), 0), **snapshot.dropped},
         "last_drop_s": None if snapshot.last_drop_ns is None else round(line.seconds_since_start(snapshot.last_drop_ns), 3),
+        "startup_s": startup_s,
         "lost_frames": snapshot.lost_frames,
         "faces": snapshot.faces,
         "age_ms": _headline(snapshot, line),

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from app import build
 from app.report import build_report
 from app.settings import Settings
-from app.usage import UsageSampler
+from app.usage import UsageSampler, process_age_s
 from engines.device.host import HostDevice
 from engines.landmarks.facemesh import FaceMesh
 from rt.audio import AudioBus
@@ -44,6 +44,8 @@ class LiveSession:
         """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``."""
         self.settings = settings
         self._clock = clock or MonotonicClock()
+        self._begun_ns = self._clock.now_ns()
+        self._ready_ns = self._begun_ns
         self._metrics = Metrics()
         self._usage = UsageSampler()
         audio = AudioBus()
@@ -55,6 +57,7 @@ class LiveSession:
         self._tracker = build.tracker(settings, detector, mesh)
         lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
         self.line = Line(self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode)
+        self._ready_ns = self._clock.now_ns()
         self._started_ns = 0
         self._ended_ns: int | None = None
 
@@ -107,4 +110,10 @@ class LiveSession:
     def report(self) -> dict[str, Any]:
         """JSON-ready; after ``close``."""
         seconds = ((self._ended_ns or self._clock.now_ns()) - self._started_ns) / 1e9
-        return build_report(self.settings, self.line, self.metrics(), self._usage, seconds, self._source.describe())
+        return build_report(self.settings, self.line, self.metrics(), self._usage, seconds, self._source.describe(), self._startup_s())
+
+    def _startup_s(self) -> dict[str, float]:
+        """Where the time until the first picture went: seconds from the start of the process until each step was done."""
+        age_s, now_ns = process_age_s(), self._clock.now_ns()
+        steps = {"loaded": self._begun_ns, "prepared": self._ready_ns, "first_frame": self.metrics().first_out_ns}
+        return {name: round(age_s - (now_ns - at_ns) / 1e9, 3) for name, at_ns in steps.items() if at_ns is not None}

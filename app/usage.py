@@ -59,3 +59,8 @@ class UsageSampler:
     def _run(self) -> None:
         while not self._stop.wait(self._period_s):
             self._sample()
+
+
+def process_age_s() -> float:
+    """Seconds since this process began, to a hundredth: the operating system counts no finer."""
+    return time.time() - psutil.Process().create_time()

@@ -51,6 +51,8 @@ class Snapshot:
     """Stage name → p50, p95, max."""
     last_drop_ns: int | None
     """When a frame was last dropped, on the line's clock."""
+    first_out_ns: int | None
+    """When a sink had taken the first frame, on the line's clock."""
 
 
 class Metrics:
@@ -63,6 +65,7 @@ class Metrics:
         self._ages: dict[str, Samples] = {}
         self._stages: dict[str, Samples] = {}
         self._last_drop_ns: int | None = None
+        self._first_out_ns: int | None = None
 
     def count(self, what: str, number: int = 1) -> None:
         with self._lock:
@@ -77,8 +80,12 @@ class Metrics:
             self._dropped[place] += 1
             self._last_drop_ns = now_ns
 
-    def age(self, sink: str, age_ms: float) -> None:
+    def taken(self, sink: str, captured_ns: int, now_ns: int) -> None:
+        """``sink`` has taken a frame, whose age is now minus capture."""
+        age_ms = (now_ns - captured_ns) / 1e6
         with self._lock:
+            if self._first_out_ns is None:
+                self._first_out_ns = now_ns
             self._ages.setdefault(sink, Samples()).add(age_ms)
 
     def stages(self, marks_ns: dict[str, int]) -> None:
@@ -98,4 +105,5 @@ class Metrics:
                 age_ms={name: samples.summary(50, 95, 99) for name, samples in self._ages.items()},
                 stages_ms={name: samples.summary(50, 95) for name, samples in self._stages.items()},
                 last_drop_ns=self._last_drop_ns,
+                first_out_ns=self._first_out_ns,
             )

@@ -242,3 +242,13 @@ def test_headless_works_without_qt(tmp_path: Path) -> None:
     (tmp_path / "PySide6.py").write_text("raise ImportError('no Qt here')\n")
     done = ffrt("--headless", "--input", "synthetic:size=320x180,frames=5", "--null", env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert done.returncode == 0, done.stderr
+
+
+def test_bench_start_tells_the_steps_in_order() -> None:
+    done = ffrt("bench", "start", "--runs", "1", "--mask", "none", "--json")
+    assert done.returncode == 0, done.stderr
+    steps = [json.loads(done.stdout)["startup_s"][step]["median"] for step in ("loaded", "prepared", "first_frame")]
+    assert 0 < steps[0] < steps[1] < steps[2]
+    failed = ffrt("bench", "start", "--runs", "1", "--source", "nobody.jpg")
+    assert failed.returncode == 1
+    assert "nobody.jpg" in failed.stderr

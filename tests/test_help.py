@@ -8,6 +8,8 @@ import cyclopts
 import pytest
 
 from app.cli import app
+from app.face_options import FaceOptions
+from rt.options import Blending
 
 
 def commands(program: cyclopts.App, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -33,3 +35,14 @@ def test_every_option_is_explained(path: str) -> None:
 def test_commands_are_found() -> None:
     found = {" ".join(path) for path in commands(app)}
     assert {"", "demo", "bench live", "bench quality", "models pull", "engines build", "doctor", "cameras"} <= found
+
+
+def test_face_options_can_be_given_to_another_process() -> None:
+    """What `arguments` writes is read back as the same options."""
+    for options in (
+        FaceOptions(),
+        FaceOptions(mask=(), landmarks="2dfan4", pixel_boost=2),
+        FaceOptions(mask=("mouth", "hands"), blend=Blending.SEAMLESS),
+    ):
+        _, bound, _ = app.parse_args(["--headless", *options.arguments()], exit_on_error=False)
+        assert bound.arguments.get("face", FaceOptions()).settings() == options.settings()

@@ -138,7 +138,7 @@ class SinkRunner:
                 self._lose(frame)
                 raise
             self._frames += 1
-            self._metrics.age(self.sink.name, frame.age_ms(self._clock.now_ns()))
+            self._metrics.taken(self.sink.name, frame.captured_ns, self._clock.now_ns())
             _release(frame)
 
     def _patience_s(self) -> float | None:
