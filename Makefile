@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup setup-test lint types imports pytest bench bench-quality soak test-engines test-vcam clean
+.PHONY: demo test setup setup-test lint types imports pytest bench bench-quality soak test-families test-engines test-vcam clean
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
@@ -39,6 +39,10 @@ soak: setup
 bench-quality: setup
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/ffrt bench quality --clips $(CLIPS) --sources $(SOURCES) --report bench/quality.json --sheets bench/sheets
+
+test-families: setup-test
+	$(BIN)/pip install -q -e '.[bench]'
+	FFRT_SWEEP=1 $(BIN)/python -m pytest tests/test_family_commands.py
 
 test-engines: setup-test
 	$(BIN)/pip install -q -e '.[engines]'

@@ -303,6 +303,7 @@ def bench_quality(
     sheets: Path | None = None,
     face: FaceOptions = DEFAULT_FACE,
     max_pairs: int | None = None,
+    frames: int = 200,
     json: Annotated[bool, Switch] = False,
 ) -> int:
     """Judges a swapper by an independent recogniser, on every pair of a source photo and a clip.
@@ -319,6 +320,8 @@ def bench_quality(
         folder for a contact sheet a pair.
     max_pairs
         look at no more pairs than this.
+    frames
+        look at so many frames of each clip.
     json
         print the report as JSON instead of a table.
     """
@@ -327,7 +330,9 @@ def bench_quality(
 
     console.set_up_logging(False)
     limit_threads()
-    options = QualityOptions(look=LookSettings(**face.settings()), max_pairs=max_pairs, sheets_dir=sheets)
+    if frames < 1:
+        raise UsageError(f"--frames {frames} was given; give 1 or more")
+    options = QualityOptions(look=LookSettings(**face.settings()), max_pairs=max_pairs, frames_per_clip=frames, sheets_dir=sheets)
     with console.progress("bench quality") as progress:
         result = run_quality(clips, sources, report, progress, options).to_dict()
     console.print_json(result) if json else console.print_quality(result)

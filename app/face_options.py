@@ -16,7 +16,8 @@ NO_MASK = "none"
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class FaceOptions:
-    """What works on a face. Names are of what is built in, of models that `ffrt models` lists, or paths of model files.
+    """What works on a face. Names are of what is built in, of models that `ffrt models` lists, or paths of model files; FAMILY:PATH where
+    a file fits several families.
 
     Parameters
     ----------

@@ -42,6 +42,17 @@ class Landmarks:
     """Probability in [0, 1] that the region held a face."""
 
 
+@dataclass(frozen=True, slots=True)
+class SourceFace:
+    """One photo of the face to wear, with its face located."""
+
+    image: np.ndarray
+    """uint8 [H, W, 3] BGR, upright."""
+    landmarks: Landmarks
+    name: str
+    """What a person calls this photo: its file name."""
+
+
 @dataclass(slots=True)
 class Patch:
     """A piece of picture to be blended over the frame. Valid until the next call of whoever made it."""

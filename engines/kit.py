@@ -63,18 +63,22 @@ class ModelKit:
         """See ``engines.family.Kit``."""
         if kind in self._preferred:
             return self.named(kind, self._preferred[kind])
-        cards = {card.name: card for card in self._shelf.cards()}
         for name in names:
-            if name in cards:
-                return self._opened(kind, self._shelf.model(cards[name]))
+            if self._shelf.matches(name):
+                return self._opened(kind, self._shelf.model(self._only(kind, name)))
         known = [name for name in names if self._catalog.get(name) is not None]
         mend = f"run `ffrt models pull {known[0]}`" if known else "import one with `ffrt models import FILE`"
         raise ModelError(f"this needs the {kind} model {' or '.join(names)}, which is not here; {mend}")
 
     def session(self, model: ModelFile) -> Session:
         """See ``engines.family.Kit``."""
-        refuse_half_swapper(model.path, model.graph, self._runtime, self._families[model.family].kind is Kind.SWAPPER)
         return open_session(model.path, runtime=self._runtime, threads=self._threads)
+
+    def _only(self, kind: Kind, name: str) -> Card:
+        try:
+            return self._shelf.find(name)
+        except ModelError as error:
+            raise ModelError(f"this needs the {kind} model {name}, and {error}; or delete the other with `ffrt models remove`") from error
 
     def _opened(self, kind: Kind, model: ModelFile) -> Any:
         family = self._families[model.family]
@@ -82,20 +86,24 @@ class ModelKit:
             what = f"{model.name} is of the kind {family.kind} (family {model.family}), and --{kind} was asked for"
             raise ModelError(f"{what}; {self._offer(kind)}")
         if model.sha256 not in self._open:
+            refuse_half_swapper(model.path, model.graph, self._runtime, kind is Kind.SWAPPER)  # before other models are asked for
             self._open[model.sha256] = family.open(model, self)
         return self._open[model.sha256]
 
     def _file(self, kind: Kind, asked: str) -> ModelFile:
-        path = Path(asked)
-        if path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
-            found = identify(path, self._catalog, self._families)
+        family, path = self._family_and_path(asked)
+        if family is not None or path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
+            hint = f"write --{kind} FAMILY:FILE, as in --{kind} {{family}}:{path}"
+            found = identify(path, self._catalog, self._families, family=family, hint=hint)
             return ModelFile(found.name, path, found.sha256, found.family, found.graph)
-        if not self._is_on_shelf(asked):
+        if not self._shelf.matches(asked):
             raise ModelError(self._unknown(kind, asked))
         return self._shelf.model(self._shelf.find(asked))
 
-    def _is_on_shelf(self, asked: str) -> bool:
-        return any(asked in (card.name, card.file) or card.sha256.startswith(asked.lower()) for card in self._shelf.cards())
+    def _family_and_path(self, asked: str) -> tuple[str | None, Path]:
+        """``simswap:mine.onnx`` says what a file is whose graph fits several families. ``C:\\mine.onnx`` is a path: C is no family."""
+        family, colon, rest = asked.partition(":")
+        return (family, Path(rest).expanduser()) if colon and family in list(self._families) else (None, Path(asked))
 
     def _unknown(self, kind: Kind, asked: str) -> str:
         if self._catalog.get(asked) is not None:

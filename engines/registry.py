@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -36,3 +38,12 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._entries))
+
+
+def import_all(package: str, folders: Iterable[str]) -> None:
+    """Imports every module of ``package`` (``folders``: its ``__path__``), so that what stands in them registers itself.
+
+    A new part is then one new file, which is named nowhere else.
+    """
+    for module in pkgutil.iter_modules(folders):
+        importlib.import_module(f"{package}.{module.name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -25,6 +26,7 @@ from engines.identity.photo import open_photo
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
 from engines.swap.contract import Patch, SourceFace
+from engines.swap.inswapper import read_emap
 from engines.swap.neural import NeuralSwapper
 
 HALF, IMAGENET = ((0.5,) * 3, (0.5,) * 3), ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -216,10 +218,35 @@ def test_a_file_that_lies_about_its_output_is_one_clear_error(woman: SourceFace,
         swapper.swap(woman.image, woman.landmarks.points, np.zeros((1, 512), np.float32), 1, 0)
 
 
-def test_half_precision_inswapper_is_refused_on_the_processor(parts: dict, tmp_path: Path) -> None:
-    path = standins.swapper(tmp_path / "inswapper_128_fp16.onnx", Contract(128, emap=True, dtype=np.float16))
-    with pytest.raises(ModelError, match=r"black or distorted.*use the float32 file \(inswapper_128\)"):
-        opened(path, "inswapper", parts)
+def test_the_emap_is_read_once_and_kept_by_hash(parts: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    model = model_file(standins.swapper(tmp_path / "x.onnx", Contract(128, emap=True)), "inswapper")
+    assert np.array_equal(read_emap(model), standins.emap())
+    assert np.array_equal(read_emap(replace(model, path=tmp_path / "gone.onnx")), standins.emap()), "the file is not read again"
+    other = model_file(standins.centring(tmp_path / "x.onnx", 128, 1), "inswapper")
+    with pytest.raises(ModelError, match="does not exist"):
+        read_emap(replace(other, path=tmp_path / "gone.onnx"))  # another hash
+
+
+@pytest.mark.parametrize("damage", [b"", b"no array", b"\x93NUMPY\x01\x00"])
+def test_a_damaged_cache_is_made_anew(damage: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    model = model_file(standins.swapper(tmp_path / "x.onnx", Contract(128, emap=True)), "inswapper")
+    read_emap(model)
+    (kept,) = (tmp_path / "cache" / "arrays").iterdir()
+    kept.write_bytes(damage)
+    assert np.array_equal(read_emap(model), standins.emap())
+    assert kept.stat().st_size > 512 * 512 * 4
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    model = model_file(standins.swapper(tmp_path / "x.onnx", Contract(128, emap=True)), "inswapper")
+    assert np.array_equal(read_emap(model), standins.emap())
+    assert "read anew at every start" in caplog.text
 
 
 def test_without_a_recogniser_the_error_says_so(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from app.bench.measures import turned_aside
 from engines.detect.contract import Detector
 from engines.errors import EngineError
+from engines.face import SourceFace
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
-from engines.swap.contract import SourceFace
 from rt.audio import AudioBus
 from rt.capture.media import MediaSource
 from rt.capture.request import CaptureRequest

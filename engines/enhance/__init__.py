@@ -1,3 +1,5 @@
-"""Enhancers: a swapped face in, a sharper one out. A family is a file in this folder, named in the last lines."""
+"""Enhancers: a swapped face in, a sharper one out. A family is one file in this folder."""
 
-from engines.enhance import codeformer, gfpgan, gpen, restoreformer  # noqa: F401  register themselves
+from engines.registry import import_all
+
+import_all(__name__, __path__)

@@ -1,3 +1,5 @@
-"""Who a face is: source photos, recognisers and the converters between them. A model family is a file named in the last line."""
+"""Who a face is: source photos, recognisers and the converters between them. A family is one file in this folder."""
 
-from engines.identity import arcface, crossface  # noqa: F401  register themselves
+from engines.registry import import_all
+
+import_all(__name__, __path__)

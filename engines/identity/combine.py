@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from engines.align import five_of_mesh
+from engines.face import SourceFace
 from engines.identity.contract import Embedding, Recogniser
-from engines.swap.contract import SourceFace
 
 
 def embed_all(recogniser: Recogniser, faces: Sequence[SourceFace]) -> Embedding:

@@ -10,11 +10,10 @@ import numpy as np
 
 from engines.detect.contract import Detector
 from engines.errors import NoFaceError
-from engines.face import Landmarks
+from engines.face import Landmarks, SourceFace
 from engines.identity.photo import open_photo
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
-from engines.swap.contract import SourceFace
 
 TURNS = (cv2.ROTATE_90_CLOCKWISE, cv2.ROTATE_90_COUNTERCLOCKWISE, cv2.ROTATE_180)
 """A photo in which no face stands upright may lie on its side."""

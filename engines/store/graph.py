@@ -7,6 +7,7 @@ file's own length before anything believes them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
@@ -58,18 +59,45 @@ def read_graph(path: Path) -> Graph:
 
 def inspect(path: Path) -> Inspection:
     """As ``read_graph``, with the names of the files that hold weights outside the model."""
-    data = _read(path)
-    try:
-        model = _parse(path, data)
-        size = len(data)
-        del data
-        _check_version(path, model)
-        external = tuple(sorted(_check_tensors(path, model, size)))
+    with _doubting(path):
+        model, external = _checked(path)
         return Inspection(_graph(path, model), external)
+
+
+def read_last_initializer(path: Path) -> np.ndarray:
+    """The last of the weights. Takes as long, and raises as ``read_graph``; also for a file that has no weights, or has them elsewhere."""
+    with _doubting(path):
+        model, _ = _checked(path)
+        if not model.graph.initializer:
+            raise ModelError(f"{path} holds no weights; it is not the model that it was taken for: fetch it again")
+        tensor = model.graph.initializer[-1]
+        if tensor.data_location == tensor.EXTERNAL:
+            raise ModelError(f"{path} keeps {tensor.name!r} in a file beside it; save the model as one file")
+        import onnx
+
+        values: np.ndarray = onnx.numpy_helper.to_array(tensor)
+        return values
+
+
+@contextmanager
+def _doubting(path: Path) -> Iterator[None]:
+    """Whatever else goes wrong with a stranger's file is damage to it."""
+    try:
+        yield
     except ModelError:
         raise
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, MemoryError, OSError) as error:  # UnicodeError is a ValueError
         raise _damaged(path, str(error) or type(error).__name__) from error
+
+
+def _checked(path: Path) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+    """The parsed file, and the names of others that hold its weights."""
+    data = _read(path)
+    model = _parse(path, data)
+    size = len(data)
+    del data
+    _check_version(path, model)
+    return model, tuple(sorted(_check_tensors(path, model, size)))
 
 
 def _read(path: Path) -> bytes:

@@ -27,8 +27,9 @@ class Identity:
     """What the catalogue knows of it; None for a file known by its graph alone."""
 
 
-def identify(path: Path, catalog: Catalog, families: Registry[Family], *, family: str | None = None) -> Identity:
-    """Tells what ``path`` is. ``family``: what the user says it is, for a graph that fits several.
+def identify(path: Path, catalog: Catalog, families: Registry[Family], *, family: str | None = None, hint: str = "") -> Identity:
+    """Tells what ``path`` is. ``family``: what the user says it is, for a graph that fits several; ``hint``: how the user can say so
+    (``{family}`` stands for one that fits), where it is not by ``ffrt models import --family``.
 
     Any thread; reads the file twice. Raises ``ModelError`` for a file that is no model, keeps weights elsewhere, fits no family or
     several, or does not fit the one that was named.
@@ -41,12 +42,15 @@ def identify(path: Path, catalog: Catalog, families: Registry[Family], *, family
     entry = catalog.by_sha256(sha256)
     if entry is not None and family in (None, entry.family):
         return Identity(entry.name, entry.family, str(entry.kind), sha256, found.graph, entry)
-    chosen = family_of(str(path), found.graph, families, family)
+    chosen = family_of(str(path), found.graph, families, family, hint)
     return Identity(path.stem, chosen, str(families[chosen].kind), sha256, found.graph, entry)
 
 
-def family_of(what: str, graph: Graph, families: Registry[Family], named: str | None = None) -> str:
-    """The family that ``graph`` fits, or ``named`` if it fits that. ``what``: what to call the file. Raises ``ModelError``."""
+def family_of(what: str, graph: Graph, families: Registry[Family], named: str | None = None, hint: str = "") -> str:
+    """The family that ``graph`` fits, or ``named`` if it fits that. ``what``: what to call the file; ``hint``: see ``identify``.
+
+    Raises ``ModelError``.
+    """
     differences = {name: families[name].differences(graph) for name in families}
     if named is not None:
         if named not in differences:
@@ -56,8 +60,8 @@ def family_of(what: str, graph: Graph, families: Registry[Family], named: str | 
         return named
     fitting = [name for name, found in differences.items() if not found]
     if len(fitting) > 1:
-        hint = f"say which it is by --family, as in `ffrt models import {what} --family {fitting[0]}`"
-        raise ModelError(f"{what} fits several families ({', '.join(fitting)}); {hint}")
+        hint = hint or f"say which it is by --family, as in `ffrt models import {what} --family {{family}}`"
+        raise ModelError(f"{what} fits several families ({', '.join(fitting)}); {hint.replace('{family}', fitting[0])}")
     if not fitting:
         raise ModelError(_unknown(what, graph, differences))
     return fitting[0]

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from engines.face import Landmarks, Patch
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFace:
-    """One photo of the face to wear, with its face located."""
-
-    image: np.ndarray
-    """uint8 [H, W, 3] BGR, upright."""
-    landmarks: Landmarks
-    name: str
-    """What a person calls this photo: its file name."""
+from engines.face import Patch, SourceFace
 
 
 class Swapper(Protocol):

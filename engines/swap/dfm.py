@@ -9,10 +9,10 @@ import numpy as np
 
 from engines.align import Aligner, crop_bgr, similarity, template
 from engines.errors import ModelError
+from engines.face import Patch, SourceFace
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
 from engines.paste import paste, soft_box
 from engines.session import Session, TensorSpec
-from engines.swap.contract import Patch, SourceFace
 
 TEMPLATE = "dfl_whole_face"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from engines.align import MeshAligner
+from engines.face import SourceFace
 from engines.family import Graph, ModelFile
 from engines.session import TensorSpec
 from engines.swap import swappers
-from engines.swap.contract import SourceFace
 from engines.swap.neural import NeuralSwapper, Recipe
 
 SIDE = 128

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engines.errors import ModelError, NoFaceError
+from engines.face import SourceFace
 from engines.family import Graph, Kind, Kit, shape_differences
 from engines.identity.combine import embed_all
 from engines.identity.contract import Embedding, Recogniser
 from engines.session import TensorSpec
-from engines.swap.contract import SourceFace
 
 ARCFACE = ("arcface_w600k_r50", "w600k_r50")
 """Names by which InsightFace's recogniser of that training goes; the swappers here were trained with it."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from engines.errors import ModelError
 from engines.family import Graph, Kind, Kit, ModelFile, families
 from engines.identity.contract import Embedding
+from engines.store.graph import read_last_initializer
+from engines.store.kept import kept
 from engines.swap.embedding import arcface_feed, embedding_differences, has_emap, of_length_one
 from engines.swap.neural import NeuralSwapper, Recipe, opened, target_side
 
 TEMPLATE = "arcface_128"
-
-HALF_BREAKS_ON = ("ort:CPU", "ort:CUDA")
-"""Where the file with half-precision weights gives black or distorted faces (microsoft/onnxruntime issue 19437)."""
 
 
 class InswapperFamily:
@@ -31,15 +29,8 @@ class InswapperFamily:
         return found
 
     def open(self, model: ModelFile, kit: Kit) -> NeuralSwapper:
-        feed = arcface_feed(kit, latent_by(read_emap(model.path)))
-        swapper = opened(model, kit, Recipe(TEMPLATE, target_side(model.graph, 128)), feed)
-        last = model.graph.last_initializer
-        if last is not None and last.dtype == np.float16 and swapper.runtime.startswith(HALF_BREAKS_ON):
-            raise ModelError(
-                f"{model.name} has half-precision weights, which give black or distorted faces on {swapper.runtime}; "
-                "use the float32 file (inswapper_128), from which a half-precision engine can be built"
-            )
-        return swapper
+        feed = arcface_feed(kit, latent_by(read_emap(model)))
+        return opened(model, kit, Recipe(TEMPLATE, target_side(model.graph, 128)), feed)
 
 
 def latent_by(emap: np.ndarray) -> Callable[[Embedding], np.ndarray]:
@@ -50,17 +41,12 @@ def latent_by(emap: np.ndarray) -> Callable[[Embedding], np.ndarray]:
     return lambda embedding: of_length_one(embedding.normed @ emap)
 
 
-def read_emap(path: Path) -> np.ndarray:
-    """float32 [512, 512]: the last initializer. Raises ``ModelError``."""
-    import onnx
-
-    try:
-        tensor = onnx.load(path, load_external_data=False).graph.initializer[-1]
-        emap = onnx.numpy_helper.to_array(tensor)
-    except Exception as error:  # of protobuf's and onnx's own classes, straight from Exception
-        raise ModelError(f"the last initializer of {path.name} cannot be read: {error}; pull or import the file again") from error
+def read_emap(model: ModelFile) -> np.ndarray:
+    """float32 [512, 512]: the last initializer; a second's work for 554 MB, so it is kept by the file's hash. Raises ``ModelError``."""
+    emap = kept(model.sha256, "emap", lambda: read_last_initializer(model.path))
     if emap.shape != (512, 512) or not np.isfinite(emap).all():
-        raise ModelError(f"the last initializer of {path.name} is {list(emap.shape)}, not a matrix [512, 512]; it is no inswapper file")
+        what = f"is {list(emap.shape)} or not finite, not a matrix [512, 512]"
+        raise ModelError(f"the last initializer of {model.path.name} {what}; it is no inswapper file, or a damaged one: fetch it again")
     return emap.astype(np.float32)
 
 

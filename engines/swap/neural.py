@@ -10,10 +10,10 @@ import numpy as np
 
 from engines.align import Aligner, MeshAligner, crop_bgr, similarity, template
 from engines.errors import ModelError
+from engines.face import Patch, SourceFace
 from engines.family import Graph, Kit, ModelFile
 from engines.paste import paste, soft_box
 from engines.session import Session, TensorSpec
-from engines.swap.contract import Patch, SourceFace
 from engines.tensor import UNIT, Norm
 
 SMALLEST_FACE_PX = 12.0

@@ -8,9 +8,9 @@ import numpy as np
 
 from engines.align import crop_bgr, five_of_mesh, similarity, template
 from engines.errors import NoFaceError
+from engines.face import SourceFace
 from engines.family import Graph, shape_differences
 from engines.session import TensorSpec
-from engines.swap.contract import SourceFace
 from engines.swap.embedding import FLOATS
 from engines.swap.neural import target_of
 from engines.tensor import UNIT

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 
 from engines.errors import PhotoError
+from engines.face import SourceFace
 from engines.mesh.topology import Topology, topology
-from engines.swap.contract import SourceFace
 from engines.swap.mesh.colour import LOG_OFFSET, LUMA, weighted_mean
 from engines.swap.mesh.texture import SIDE, Texture, plain_skin, spread, unwrap, vertex_logs, vertex_values
 

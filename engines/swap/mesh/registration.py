@@ -16,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engines.face import Landmarks, Roi
+from engines.face import Landmarks, Patch, Roi, SourceFace
 from engines.identity.photo import open_photo
 from engines.landmarks.facemesh import FaceMesh, roi_from_points
 from engines.mesh.regions import LEFT_EYE, RIGHT_EYE
-from engines.swap.contract import Patch, SourceFace
 
 PORTRAITS = {
     "astronaut.png": Roi(224.8, 123.5, 161.4, 0.053),

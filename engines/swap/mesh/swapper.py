@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.face import Landmarks
+from engines.face import Landmarks, Patch, SourceFace
 from engines.mesh import regions
 from engines.mesh.topology import VERTICES, Topology, brow_line, smoothstep, topology
 from engines.swap import swappers
-from engines.swap.contract import Patch, SourceFace
 from engines.swap.mesh import kernels
 from engines.swap.mesh.colour import LOG_OFFSET
 from engines.swap.mesh.facing import Facing

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from engines.face import SourceFace
 from engines.mesh import regions
 from engines.mesh.topology import Topology, brow_line, smoothstep, topology
-from engines.swap.contract import SourceFace
 from engines.swap.mesh import kernels
 from engines.swap.mesh.colour import LOG_OFFSET, LUMA, smooth, weighted_mean
 
