@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import itertools
 import sys
 from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ from rt.options import OnLost
 app = cyclopts.App(
     name="ffrt",
     help="Wears a photo's face in live video.",
+    version=lambda: importlib.metadata.version("ffrt"),
     version_flags=["--version"],
     default_parameter=Parameter(negative=()),  # no --no-this and --empty-that
 )
@@ -443,7 +445,8 @@ def cameras(*, json: Annotated[bool, Switch] = False) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The `ffrt` command. Exit status: 0 well, 1 something could not be done, 2 wrong usage."""
-    sys.exit(_guarded(lambda: app(_with_default_device(sys.argv[1:] if arguments is None else arguments), result_action="return_value")))
+    words = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_guarded(lambda: app(_checked(words), result_action="return_value")))
 
 
 def _guarded(command: Callable[[], Any]) -> int:
@@ -454,11 +457,39 @@ def _guarded(command: Callable[[], Any]) -> int:
         return 2
     except ValidationError as error:
         for problem in error.errors():
-            console.fail(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} ({problem['input']!r} was given)")
+            console.fail(f"{_option_of(problem['loc'])}: {problem['msg']} ({problem['input']!r} was given)")
         return 2
     except (AppError, RtError, EngineError) as error:
         console.fail(error)
         return 1
+
+
+OPTIONS = {
+    "photos": "source",
+    "face": "source-face",
+    "spec": "input",
+    "width": "size",
+    "height": "size",
+    "masks": "mask",
+    "blending": "blend",
+    "bitrate_bps": "bitrate",
+    "slow_ms": "slow",
+    "streams": "stream",
+}
+"""Field of the settings → the option that sets it, where the two are not called the same."""
+
+
+def _option_of(place: Sequence[int | str]) -> str:
+    field = next((str(name) for name in reversed(place) if not isinstance(name, int)), "settings")
+    return "--" + OPTIONS.get(field, field.replace("_", "-"))
+
+
+def _checked(arguments: Sequence[str]) -> list[str]:
+    """`--source $PHOTO` with nothing in PHOTO must not show the face that is filmed. Raises ``UsageError``."""
+    for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue="-"):
+        if word == "--source" and following.startswith("-"):
+            raise UsageError("--source was given without a photo; name at least one, or leave --source out to swap nothing")
+    return _with_default_device(arguments)
 
 
 def _with_default_device(arguments: Sequence[str]) -> list[str]:

@@ -46,7 +46,7 @@ def build_report(
         "input": source,
         "error": str(line.error) if line.error else None,
         "cpu_seconds": round(usage.cpu_seconds, 2),
-        "cores": round(usage.cpu_seconds / seconds, 3) if seconds > 0 else 0.0,
+        "cores": round(usage.cpu_seconds / seconds, 3) if seconds > 0.1 else 0.0,
         "rss_mb": usage.rss_mb(),
         "settings": settings.public(),
         "versions": versions(),

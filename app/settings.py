@@ -12,7 +12,7 @@ from rt.options import Blending, OnLost
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class SourceSettings(_Part):

@@ -141,6 +141,16 @@ BAD = {
     "bad swapper": (["--swapper", "none", "--source", str(HOPPER), "--null"], "here are: echo, mesh", 1),
     "model not pulled": (["--swapper", "inswapper_128", "--source", str(HOPPER), "--null"], "ffrt models pull inswapper_128", 1),
     "model file that is not there": (["--swapper", "gone.onnx", "--source", str(HOPPER), "--null"], "gone.onnx", 1),
+    "no photo in --source": (["--source", "--null"], "--source was given without a photo", 2),
+    "endless": (["--null", "--seconds", "inf"], "--seconds", 2),
+    "landmarks nobody knows": (["--landmarks", "foo", "--source", str(HOPPER), "--null"], "'foo'", 1),
+    "identity nobody knows": (["--identity", "foo", "--source", str(HOPPER), "--null"], "'foo'", 1),
+    "too many faces": (["--max-faces", "0", "--null"], "--max-faces", 2),
+    "low bitrate": (["--bitrate", "2", "--null"], "--bitrate", 2),
+    "face zero": (["--source", str(HOPPER), "--source-face", "0", "--null"], "--source-face", 2),
+    "no frames": (["--input", "synthetic:frames=0", "--null"], "frames=0", 1),
+    "stall before the start": (["--input", "synthetic:stall=-1:2", "--null"], "stall=-1", 1),
+    "motion that is no number": (["--input", "synthetic:motion=nan", "--null"], "motion=nan", 1),
     "bad policy": (["--on-lost", "panic", "--null"], "on-lost", 2),
     "unknown option": (["--nonsense"], "nonsense", 2),
 }
@@ -255,3 +265,9 @@ def test_bench_start_tells_the_steps_in_order() -> None:
     failed = ffrt("bench", "start", "--runs", "1", "--source", "nobody.jpg")
     assert failed.returncode == 1
     assert "nobody.jpg" in failed.stderr
+
+
+def test_the_version_is_the_packages() -> None:
+    from importlib.metadata import version
+
+    assert ffrt("--version").stdout.strip() == version("ffrt")

@@ -43,6 +43,9 @@ REACH = 1.1
 SIDE_MAX = 8192
 """Pixels; more is a slip of the hand, and would fill the memory with slots."""
 
+MOTION_MAX = 10.0
+"""Beyond this the head leaves the picture."""
+
 GRID = 57
 """Points a side of the coarse field of motion; it is smooth, so pixels between are interpolated."""
 
@@ -74,19 +77,31 @@ class Parameters:
             width, height = _pair(options.get("size", f"{request.width or 1280}x{request.height or 720}"), "x", int)
             if not 16 <= width <= SIDE_MAX or not 16 <= height <= SIDE_MAX:
                 raise ValueError(f"a side must have 16 to {SIDE_MAX} pixels")
-            stall = _pair(options["stall"], ":", float) if "stall" in options else None
             return cls(
                 VideoFormat(width, height, float(options.get("fps", request.fps or 30))),
                 {"on": True, "off": False}[options.get("timecode", "off")],
-                stall,
-                int(options["frames"]) if "frames" in options else None,
+                _stall(options["stall"]) if "stall" in options else None,
+                int(_within("frames", options["frames"], 1)) if "frames" in options else None,
                 Path(options["portrait"]) if "portrait" in options else cls().portrait,
-                float(options["face"]) if "face" in options else None,
-                float(options.get("motion", 1)),
+                _within("face", options["face"], 16, SIDE_MAX) if "face" in options else None,
+                _within("motion", options.get("motion", "1"), 0, MOTION_MAX),
             )
         except (ValueError, KeyError) as error:
             accepted = ",".join(f"{name}={value}" for name, value in ACCEPTED.items())
             raise OptionError(f"input {spec!r} was given ({error}); write synthetic:{accepted}, any of them left out") from None
+
+
+def _within(name: str, text: str, least: float, most: float = math.inf) -> float:
+    """The number that ``text`` is. Raises ValueError for one outside of the limits, and for what is no number."""
+    value = float(text)
+    if not least <= value <= most or math.isinf(value):
+        raise ValueError(f"{name}={text}: it takes {least:g} or more" + (f", up to {most:g}" if most < math.inf else ""))
+    return value
+
+
+def _stall(text: str) -> tuple[float, float]:
+    at_s, length_s = text.split(":")
+    return _within("stall", at_s, 0), _within("stall", length_s, 0)
 
 
 class SyntheticSource:
