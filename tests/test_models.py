@@ -34,7 +34,11 @@ def run(golden: np.lib.npyio.NpzFile, name: str, portrait: np.ndarray) -> dict[s
 
 @pytest.mark.parametrize(
     ("name", "outputs", "tolerance"),
-    [("face_landmark", ("points", "logit"), 1e-3), ("iris_landmark", ("eye", "iris"), KERNELS_ROUNDED_PX)],
+    [
+        ("face_landmark", ("points", "logit"), 1e-3),
+        ("iris_landmark", ("eye", "iris"), KERNELS_ROUNDED_PX),
+        ("hand_landmark_lite", ("points", "presence", "right", "world"), 1e-3),
+    ],
 )
 def test_landmarks_are_those_of_the_unconverted_model(name, outputs, tolerance, portrait):
     with np.load(GOLDEN) as golden:
@@ -43,7 +47,7 @@ def test_landmarks_are_those_of_the_unconverted_model(name, outputs, tolerance, 
             np.testing.assert_allclose(result[output].ravel(), golden[f"{name}/{output}"], atol=tolerance)
 
 
-@pytest.mark.parametrize("name", ["face_detection_full_range_sparse", "face_detection_short_range"])
+@pytest.mark.parametrize("name", ["face_detection_full_range_sparse", "face_detection_short_range", "palm_detection_lite"])
 def test_boxes_are_those_of_the_unconverted_model(name, portrait):
     with np.load(GOLDEN) as golden:
         result, anchors = run(golden, name, portrait), golden[f"{name}/anchors"]
