@@ -94,7 +94,7 @@ def test_the_quality_bench_of_a_swapper(name: str, shelf: Path, material: Path, 
 
 @pytest.mark.parametrize(("option", "name"), _some(ALL_OTHERS, SOME_OTHERS))
 def test_every_other_family_goes_live(option: str, name: str, shelf: Path, tmp_path: Path) -> None:
-    """Beside inswapper, which needs five points and an embedding. The stand-in of a detector sees its own markers alone, and finds nobody."""
+    """Beside inswapper, which needs five points and an embedding. The stand-in of a detector sees its markers alone, and finds nobody."""
     worn = ("--input", SMALL) if option == "detector" else ("--input", SMALL, "--source", HOPPER, "--swapper", "inswapper_128")
     report = report_of(tmp_path / "live.json", shelf, "--headless", *worn, f"--{option}", name, "--null", "--seconds", 1)
     assert report["error"] is None
