@@ -29,6 +29,13 @@ class Parts:
             return known[asked]()
         return self._whole_kit().named(kind, asked)
 
+    def open_helpers(self) -> None:
+        """Opens what the user named for other parts to use: a wrong name is said also where none of them needs it."""
+        if self._look.landmarks is not None:
+            self._whole_kit()
+        if self._look.identity is not None:
+            self._whole_kit().named(Kind.IDENTITY, self._look.identity)
+
     def _whole_kit(self) -> Any:
         """Imported and made when first needed: the embedded default starts without it."""
         if self._kit is None:
