@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from engines.device.contract import Device
+from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.swap.contract import BatchSwapper, Patch, Swapper
 from rt.clock import Clock
 from rt.compose import host
@@ -124,8 +125,8 @@ class Lane:
     def _enhance(self, frame: Frame, look: Look) -> None:
         if look.swapper is None or look.identity is None or look.enhancer is None:
             return
-        for face in self._faces(frame, look, Treatment.SWAP):
-            patch = look.enhancer.enhance(frame.pixels, face.points)
+        faces = self._faces(frame, look, Treatment.SWAP)
+        for face, patch in zip(faces, _enhanced(look.enhancer, frame, faces), strict=True):
             if patch is not None:
                 lay(frame.pixels, face.points, patch, look, look.enhancer_opacity)
 
@@ -159,3 +160,10 @@ def _patches(swapper: Swapper, frame: Frame, faces: Sequence[TrackedFace], ident
     if len(faces) > 1 and isinstance(swapper, BatchSwapper):
         return swapper.swap_all(frame.pixels, [face.points for face in faces], identity)
     return (swapper.swap(frame.pixels, face.points, identity, face.id, frame.captured_ns) for face in faces)
+
+
+def _enhanced(enhancer: Enhancer, frame: Frame, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:
+    """The same of an enhancer."""
+    if len(faces) > 1 and isinstance(enhancer, BatchEnhancer):
+        return enhancer.enhance_all(frame.pixels, [face.points for face in faces])
+    return (enhancer.enhance(frame.pixels, face.points) for face in faces)

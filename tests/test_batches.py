@@ -11,11 +11,14 @@ from faces import face_at
 from kit import FolderKit, model_file
 from standins import identity as identities
 from standins import swappers as standins
+from standins.gpen import gpen
 from standins.swappers import Contract
 
+import engines.enhance
 import engines.identity
 import engines.swap  # noqa: F401  register families
 from engines.device.host import HostDevice
+from engines.enhance.contract import BatchEnhancer
 from engines.family import families
 from engines.swap.contract import BatchSwapper
 from engines.swap.neural import NeuralSwapper
@@ -112,3 +115,20 @@ def test_a_lane_runs_the_network_once_a_frame(picture: np.ndarray, identity: np.
         shown.append(frame.pixels)
     assert np.abs(shown[0].astype(int) - shown[1]).max() <= 1
     assert not np.array_equal(shown[0], picture)
+
+
+@pytest.mark.parametrize(("batch", "runs"), [("batch", [3]), (1, [1, 1, 1])])
+def test_an_enhancer_does_likewise(batch: int | str, runs: list[int], picture: np.ndarray, tmp_path: Path) -> None:
+    model = model_file(gpen(tmp_path / "gpen.onnx", batch=batch), "gpen")
+    enhancer = families["gpen"].open(model, FolderKit())
+    enhancer._network._session = counted = Counted(enhancer._network._session)
+    assert isinstance(enhancer, BatchEnhancer)
+    alone = [enhancer.enhance(picture, points) for points in FACES]
+    counted.batches.clear()
+    together = enhancer.enhance_all(picture, FACES)
+    assert counted.batches == runs
+    assert [patch is None for patch in together] == [False, False, True, False]
+    for one, other in zip(alone, together, strict=True):
+        if one is not None and other is not None:
+            assert np.array_equal(one.alpha, other.alpha)
+            assert np.abs(one.pixels.astype(int) - other.pixels).max() <= 1
