@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from faces import face_at
 from kit import FolderKit, model_file
@@ -132,3 +133,26 @@ def test_an_enhancer_does_likewise(batch: int | str, runs: list[int], picture: n
         if one is not None and other is not None:
             assert np.array_equal(one.alpha, other.alpha)
             assert np.abs(one.pixels.astype(int) - other.pixels).max() <= 1
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_dfm_file_does_likewise(fixed: bool, picture: np.ndarray, tmp_path: Path) -> None:
+    path = standins.dfm(tmp_path / "person.dfm")
+    if fixed:
+        model = onnx.load(path)
+        for value in (*model.graph.input, *model.graph.output):
+            value.type.tensor_type.shape.dim[0].dim_value = 1
+        onnx.save(model, path)
+    made = families["dfm"].open(model_file(path, "dfm"), FolderKit())
+    made._session = counted = Counted(made._session)
+    assert isinstance(made, BatchSwapper)
+    alone = [made.swap(picture, points, "person", 1, 0) for points in FACES]
+    counted.batches.clear()
+    together = made.swap_all(picture, FACES, "person")
+    assert counted.batches == ([1, 1, 1] if fixed else [3])
+    assert [patch is None for patch in together] == [False, False, True, False]
+    for one, other in zip(alone, together, strict=True):
+        if one is not None and other is not None:
+            assert np.array_equal(one.alpha, other.alpha)
+            assert np.array_equal(one.pixels, other.pixels)
+    assert made.swap_all(picture, [], "person") == []
