@@ -49,7 +49,7 @@ def look(settings: Settings, detector: Detector, mesh: FaceMesh) -> Look:
 def unworn_look(settings: Settings) -> Look:
     """Everything of a look but the identity. Raises ``ModelError`` for a part that is not here."""
     chosen, here = settings.look, parts(settings)
-    here.check()
+    here.open_helpers()
     return Look(
         swapper=here.named(Kind.SWAPPER, chosen.swapper),
         opacity=chosen.opacity,

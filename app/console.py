@@ -120,7 +120,8 @@ def print_models(rows: Iterable[dict[str, Any]]) -> None:
     for row in rows:
         size = "?" if not row["size"] else f"{row['size'] / 1e6:.0f}"
         here = row["sha256"][:8] if row["present"] else ""
-        table.add_row(*(_plain(cell) for cell in (row["name"], row["kind"], row["family"], size, row["commercial"], here)))
+        commercial = row["commercial"] + (" (unverified)" if "licence" in row["unverified"] and row["commercial"] != "unknown" else "")
+        table.add_row(*(_plain(cell) for cell in (row["name"], row["kind"], row["family"], size, commercial, here)))
     out.print(table)
 
 

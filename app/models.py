@@ -44,7 +44,8 @@ class Offer:
     def describe(self) -> str:
         """One or two sentences."""
         size = "of unknown size" if self.size is None else f"{self.size / 1e6:.0f} MB"
-        return f"{self.entry.name} is {size}, from {self.entry.publisher}. Licence: {self.entry.licence.terms}."
+        doubt = " (not verified by ffrt: ask the publisher)" if "licence" in self.entry.unverified else ""
+        return f"{self.entry.name} is {size}, from {self.entry.publisher}. Licence{doubt}: {self.entry.licence.terms}."
 
 
 class Models:
@@ -113,6 +114,7 @@ class Models:
                 licence="unknown",
                 commercial=str(Commercial.UNKNOWN),
                 terms="unknown: ask whoever made the file",
+                unverified=("licence",),
                 graph=found.graph,
             )
         card = replace(card, name=name or found.name, family=found.family, kind=found.kind, size=path.stat().st_size)
@@ -151,6 +153,7 @@ class Models:
             "licence": card.licence,
             "commercial": card.commercial,
             "terms": card.terms,
+            "unverified": list(card.unverified),
             "present": True,
             "sha256": card.sha256,
             "size": card.size,
@@ -168,6 +171,7 @@ def entry_row(entry: Entry) -> dict[str, Any]:
         "licence": entry.licence.name,
         "commercial": str(entry.licence.commercial),
         "terms": entry.licence.terms,
+        "unverified": list(entry.unverified),
         "present": False,
         "sha256": entry.sha256,
         "size": entry.size or entry.about_bytes,

@@ -29,12 +29,12 @@ class Parts:
             return known[asked]()
         return self._whole_kit().named(kind, asked)
 
-    def check(self) -> None:
-        """Raises ``ModelError`` for a landmark or identity model that was named and is not here, also where no part would ask for it."""
-        if self._look.landmarks is not None or self._look.identity is not None:
+    def open_helpers(self) -> None:
+        """Opens what the user named for other parts to use: a wrong name is said also where none of them needs it."""
+        if self._look.landmarks is not None:
             self._whole_kit()
         if self._look.identity is not None:
-            self._kit.named(Kind.IDENTITY, self._look.identity)
+            self._whole_kit().named(Kind.IDENTITY, self._look.identity)
 
     def _whole_kit(self) -> Any:
         """Imported and made when first needed: the embedded default starts without it."""

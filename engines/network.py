@@ -47,6 +47,13 @@ class Network:
         feeds = {self.picture.name: tensor.astype(self.picture.dtype, copy=False), **(others or {})}
         return [result.astype(np.float32, copy=False) for result in self._session.run(feeds).values()]
 
+    def run_each(self, tensor: np.ndarray, others: Mapping[str, np.ndarray] | None = None) -> list[np.ndarray]:
+        """As ``run`` for several pictures, one by one where the graph takes one. Outputs have a row for every picture."""
+        if len(tensor) == 1 or not isinstance(self.picture.shape[0], int):
+            return self.run(tensor, others)
+        rows = [self.run(picture[None], others) for picture in tensor]
+        return [np.concatenate(column) for column in zip(*rows, strict=True)]
+
     def wrong(self, results: list[np.ndarray], wanted: str) -> ModelError:
         """The error for outputs that are not what the file says."""
         given = ", ".join(str(list(result.shape)) for result in results) or "nothing"

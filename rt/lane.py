@@ -6,12 +6,14 @@ on a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from engines.device.contract import Device
+from engines.enhance.contract import BatchEnhancer, Enhancer
+from engines.swap.contract import BatchSwapper, Patch, Swapper
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.lay import lay
@@ -109,8 +111,8 @@ class Lane:
     def _swap(self, frame: Frame, look: Look) -> None:
         if look.swapper is None or look.identity is None:
             return
-        for face in self._faces(frame, look, Treatment.SWAP):
-            patch = look.swapper.swap(frame.pixels, face.points, look.identity, face.id, frame.captured_ns)
+        faces = self._faces(frame, look, Treatment.SWAP)
+        for face, patch in zip(faces, _patches(look.swapper, frame, faces, look.identity), strict=True):
             if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                 host.blur_face(frame.pixels, face.points)
             else:
@@ -123,8 +125,8 @@ class Lane:
     def _enhance(self, frame: Frame, look: Look) -> None:
         if look.swapper is None or look.identity is None or look.enhancer is None:
             return
-        for face in self._faces(frame, look, Treatment.SWAP):
-            patch = look.enhancer.enhance(frame.pixels, face.points)
+        faces = self._faces(frame, look, Treatment.SWAP)
+        for face, patch in zip(faces, _enhanced(look.enhancer, frame, faces), strict=True):
             if patch is not None:
                 lay(frame.pixels, face.points, patch, look, look.enhancer_opacity)
 
@@ -151,3 +153,17 @@ class Lane:
         if self._last_good is not None and self._last_good.slot is not None:
             self._last_good.slot.release()
         self._last_good = frame
+
+
+def _patches(swapper: Swapper, frame: Frame, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:
+    """One for each face: all at once where that is cheaper, else made when it is asked for, since it is valid until the next."""
+    if len(faces) > 1 and isinstance(swapper, BatchSwapper):
+        return swapper.swap_all(frame.pixels, [face.points for face in faces], identity)
+    return (swapper.swap(frame.pixels, face.points, identity, face.id, frame.captured_ns) for face in faces)
+
+
+def _enhanced(enhancer: Enhancer, frame: Frame, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:
+    """The same of an enhancer."""
+    if len(faces) > 1 and isinstance(enhancer, BatchEnhancer):
+        return enhancer.enhance_all(frame.pixels, [face.points for face in faces])
+    return (enhancer.enhance(frame.pixels, face.points) for face in faces)

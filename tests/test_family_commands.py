@@ -15,6 +15,7 @@ from test_cli import ffrt
 from app.models import known_families
 from engines.family import Kind, families
 
+SMALL = "synthetic:size=640x360"
 SWEEP = os.environ.get("FFRT_SWEEP") == "1"
 every = pytest.mark.skipif(not SWEEP, reason="part of `make test-families`")
 
@@ -22,15 +23,13 @@ SOME_SWAPPERS = {"hyperswap_1a_256", PERSON}
 SOME_OTHERS = {"2dfan4", "codeformer", "xseg_1"}
 
 
-def _some(names: list[Any], chosen: set[str]) -> list[Any]:
+def _some(cases: list[tuple[str, ...]], chosen: set[str]) -> list[Any]:
     """The chosen ones always, all others in the sweep."""
-    return [
-        pytest.param(
-            *(name if isinstance(name, tuple) else (name,)),
-            marks=() if chosen & set(name if isinstance(name, tuple) else (name,)) else every,
-        )
-        for name in names
-    ]
+    return [pytest.param(*case, marks=() if case[-1] in chosen else every) for case in cases]
+
+
+ALL_SWAPPERS: list[tuple[str, ...]] = [(name,) for name in (*SWAPPERS, PERSON)]
+ALL_OTHERS: list[tuple[str, ...]] = [(kind, name) for kind, names in OTHERS.items() for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,7 @@ def test_every_family_has_a_stand_in() -> None:
     assert set(OTHERS) == set(map(str, Kind)) - {"swapper", "converter"}
 
 
-@pytest.mark.parametrize("name", _some([*SWAPPERS, PERSON], SOME_SWAPPERS))
+@pytest.mark.parametrize("name", _some(ALL_SWAPPERS, SOME_SWAPPERS))
 def test_the_live_bench_of_a_swapper(name: str, shelf: Path, tmp_path: Path) -> None:
     report = report_of(
         tmp_path / "live.json", shelf, "bench", "live", "--swapper", name, "--seconds", 2, "--input", "synthetic:size=640x360"
@@ -80,7 +79,7 @@ def test_the_live_bench_of_a_swapper(name: str, shelf: Path, tmp_path: Path) -> 
     assert report["sinks"]["null"]["timecodes"] == report["sinks"]["null"]["frames"] > 0
 
 
-@pytest.mark.parametrize("name", _some([*SWAPPERS, PERSON], {"hyperswap_1a_256"}))
+@pytest.mark.parametrize("name", _some(ALL_SWAPPERS, {"hyperswap_1a_256"}))
 def test_the_quality_bench_of_a_swapper(name: str, shelf: Path, material: Path, tmp_path: Path) -> None:
     pytest.importorskip("dlib")
     folders = ("--clips", material / "clips", "--sources", material / "photos")
@@ -93,15 +92,11 @@ def test_the_quality_bench_of_a_swapper(name: str, shelf: Path, material: Path, 
     assert pair["flicker"] is not None
 
 
-@pytest.mark.parametrize(("option", "name"), _some([(kind, name) for kind, names in OTHERS.items() for name in names], SOME_OTHERS))
+@pytest.mark.parametrize(("option", "name"), _some(ALL_OTHERS, SOME_OTHERS))
 def test_every_other_family_goes_live(option: str, name: str, shelf: Path, tmp_path: Path) -> None:
-    """Beside hyperswap, which needs the five points and an embedding. A detector's stand-in sees its markers alone, so nobody is found."""
-    report = report_of(
-        tmp_path / "live.json",
-        shelf,
-        *("--headless", "--source", HOPPER, "--input", "synthetic:size=640x360", "--null", "--seconds", 1),
-        *("--swapper", "inswapper_128" if option != "detector" else "mesh", f"--{option}", name),
-    )
+    """Beside inswapper, which needs five points and an embedding. The stand-in of a detector sees its markers alone, and finds nobody."""
+    worn = ("--input", SMALL) if option == "detector" else ("--input", SMALL, "--source", HOPPER, "--swapper", "inswapper_128")
+    report = report_of(tmp_path / "live.json", shelf, "--headless", *worn, f"--{option}", name, "--null", "--seconds", 1)
     assert report["error"] is None
     assert report["frames_out"] > 0
     assert report["faces"] == (0 if option == "detector" else 1)

@@ -49,6 +49,7 @@ kind = "swapper"
 file = "{name}.onnx"
 publisher = "tests"
 licence = "{licence}"
+verified = ["licence", "origin"]
 """
 
 

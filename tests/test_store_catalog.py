@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.models import Offer, entry_row
 from engines.errors import ModelError
 from engines.family import Kind
 from engines.store.catalog import Commercial, load_catalog
@@ -55,6 +56,17 @@ def test_what_must_not_be_sold_says_so() -> None:
         assert "non-commercial research only" in catalog[name].licence.terms
 
 
+def test_what_nobody_checked_is_said_to_be_unverified() -> None:
+    """Silence counts as unverified."""
+    catalog = load_catalog()
+    assert catalog["inswapper_128"].unverified == ()
+    assert catalog["hyperswap_1a_256"].unverified == ("licence",)
+    assert catalog["gfpgan_1.4"].unverified == ("licence", "origin")
+    assert entry_row(catalog["gfpgan_1.4"])["unverified"] == ["licence", "origin"]
+    assert "Licence (not verified by ffrt: ask the publisher): Apache-2.0" in Offer(catalog["gfpgan_1.4"], None).describe()
+    assert "not verified" not in Offer(catalog["inswapper_128"], None).describe()
+
+
 def test_addresses_are_the_publishers() -> None:
     assert load_catalog()["hififace_unofficial_256"].addresses == (
         "https://github.com/facefusion/facefusion-assets/releases/download/models-3.1.0/hififace_unofficial_256.onnx",
@@ -89,6 +101,8 @@ def test_a_small_catalogue(tmp_path: Path) -> None:
         ENTRY.replace('file = "a.onnx"', 'file = "../a.onnx"'),
         ENTRY.replace('commercial = "yes"', 'commercial = "perhaps"'),
         ENTRY + 'colour = "red"\n',
+        ENTRY + 'verified = ["size"]\n',
+        ENTRY + 'verified = "licence"\n',
     ],
 )
 def test_a_catalogue_that_makes_no_sense_is_refused(tmp_path: Path, text: str) -> None:

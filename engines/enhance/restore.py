@@ -37,16 +37,36 @@ class Restorer:
 
     def enhance(self, image: np.ndarray, points: np.ndarray) -> Patch | None:
         """See the contract. Raises ``ModelError`` where the network gives something else than its file says."""
+        return self.enhance_all(image, [points])[0]
+
+    def enhance_all(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Patch | None]:
+        """See ``engines.enhance.contract.BatchEnhancer``. One run of the network, where its graph takes any number of pictures."""
+        matrices = [self._matrix(image, points) for points in faces]
+        seen = [matrix for matrix in matrices if matrix is not None]
+        patches = iter(self._restored(image, seen) if seen else [])
+        return [None if matrix is None else next(patches) for matrix in matrices]
+
+    def _matrix(self, image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
+        """float32 [2, 3], picture → crop; None for a face that is too small or none."""
         if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
             return None
-        matrix = similarity(self._aligner.five(image, points), self._template)
-        results = self._network.look(crop_bgr(image, matrix, self._side), SIGNED, self._others)
-        if not results or results[0].shape != (1, 3, self._side, self._side):
-            raise self._network.wrong(results, f"[1, 3, {self._side}, {self._side}]")
+        return similarity(self._aligner.five(image, points), self._template)
+
+    def _restored(self, image: np.ndarray, matrices: Sequence[np.ndarray]) -> list[Patch | None]:
+        shape = (len(matrices), 3, self._side, self._side)
+        tensor = self._network.tensor(shape)
+        for matrix, planes in zip(matrices, tensor, strict=True):
+            SIGNED.to_tensor(crop_bgr(image, matrix, self._side), planes)
+        results = self._network.run_each(tensor, self._others)
+        if not results or results[0].shape != shape:
+            raise self._network.wrong(results, str(list(shape)))
         if not np.isfinite(results[0].sum()):  # one sum is enough: what is no number stays none in it
             raise ModelError(f"{self.name} gave values that are no numbers, a face of black; use the float32 file of this model")
-        SIGNED.to_picture(results[0][0], self._crop)
-        return paste(self._crop, soft_box(self._side), matrix, image.shape)
+        patches = []
+        for picture, matrix in zip(results[0], matrices, strict=True):
+            SIGNED.to_picture(picture, self._crop)
+            patches.append(paste(self._crop, soft_box(self._side), matrix, image.shape))
+        return patches
 
 
 def side_of(spec: TensorSpec) -> int:

@@ -22,6 +22,10 @@ class Commercial(StrEnum):
     UNKNOWN = "unknown"
 
 
+FACTS = ("licence", "origin")
+"""What the catalogue may say of a model without anybody having checked it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Licence:
     """What may be done with a model."""
@@ -52,6 +56,8 @@ class Entry:
     about_bytes: int | None = None
     """Bytes, roughly, for people."""
     sha256: str | None = None
+    unverified: tuple[str, ...] = ()
+    """Which of FACTS nobody of this project found in writing: a person should ask the publisher before relying on them."""
     crc32_beside: bool = False
     """The publisher puts ``STEM.hash`` beside the file: its CRC32, 8 hexadecimal digits."""
 
@@ -103,12 +109,15 @@ def _licence(name: str, facts: dict[str, str]) -> Licence:
 
 
 def _entry(name: str, facts: dict[str, object], publishers: dict[str, dict[str, object]], licences: dict[str, Licence]) -> Entry:
-    allowed = {"family", "kind", "file", "publisher", "licence", "tag", "size", "about_mb", "sha256"}
+    allowed = {"family", "kind", "file", "publisher", "licence", "tag", "size", "about_mb", "sha256", "verified"}
     if set(facts) - allowed:
         raise ValueError(f"{name} has {', '.join(sorted(set(facts) - allowed))}; known are {', '.join(sorted(allowed))}")
     file, tag = str(facts["file"]), str(facts.get("tag", ""))
     if PurePosixPath(file).name != file or "\\" in file:
         raise ValueError(f"{name} has the file {file!r}; a name without folders is needed")
+    verified = facts.get("verified", [])
+    if not isinstance(verified, list) or set(verified) - set(FACTS):
+        raise ValueError(f"{name} is said to have verified {verified!r}; a list of {', '.join(FACTS)} is needed")
     publisher = publishers[str(facts["publisher"])]
     templates = publisher.get("addresses", [])
     about = facts.get("about_mb")
@@ -124,6 +133,7 @@ def _entry(name: str, facts: dict[str, object], publishers: dict[str, dict[str, 
         size=_int(facts.get("size")),
         about_bytes=round(about * 1e6) if isinstance(about, (int, float)) else None,
         sha256=str(facts["sha256"]) if "sha256" in facts else None,
+        unverified=tuple(fact for fact in FACTS if fact not in verified),
         crc32_beside=publisher.get("checksum") == "crc32",
     )
 

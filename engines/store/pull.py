@@ -380,6 +380,7 @@ def card_of(entry: Entry, sha256: str, graph: Any, origin: str) -> Card:
         commercial=str(entry.licence.commercial),
         terms=entry.licence.terms,
         graph=graph,
+        unverified=tuple(fact for fact in entry.unverified if fact != "origin"),  # that is where it came from
     )
 
 

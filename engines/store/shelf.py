@@ -56,6 +56,8 @@ class Card:
     commercial: str
     terms: str
     graph: Graph
+    unverified: tuple[str, ...] = ()
+    """See ``engines.store.catalog.Entry``."""
     modified_ns: int = 0
     """The file's time when its hash was last taken; a file of this time and size is not hashed again."""
 
@@ -254,7 +256,8 @@ def _read_card(path: Path) -> Card:
     """Raises ValueError, KeyError or TypeError for what is no card."""
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     graph = _graph_from_json(facts.pop("graph"))
-    card = Card(**facts, graph=graph)
+    unverified = tuple(map(str, facts.pop("unverified", ())))
+    card = Card(**facts, graph=graph, unverified=unverified)
     if not all(
         isinstance(value, str) for value in (card.name, card.family, card.kind, card.origin, card.licence, card.commercial, card.terms)
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -36,4 +36,13 @@ class Swapper(Protocol):
 
     def forget(self, face_id: int) -> None:
         """Drops what is remembered of a face that has left."""
+        ...
+
+
+@runtime_checkable
+class BatchSwapper(Protocol):
+    """What a swapper offers beside ``Swapper`` if several faces of a picture cost it less together than one by one."""
+
+    def swap_all(self, image: np.ndarray, faces: Sequence[np.ndarray], identity: Any) -> Sequence[Patch | None]:
+        """``swap`` for the points of every face of ``image``, in order. All patches are valid until the next call."""
         ...

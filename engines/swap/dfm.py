@@ -44,7 +44,7 @@ class DfmSwapper:
         return self._session.runtime
 
     def warm_up(self) -> None:
-        self._run(np.zeros((self._side, self._side, 3), np.uint8))
+        self._run(np.zeros((1, self._side, self._side, 3), np.uint8))
 
     def prepare(self, faces: Sequence[SourceFace]) -> str:
         """The file's name: photos are not looked at."""
@@ -52,24 +52,38 @@ class DfmSwapper:
 
     def swap(self, image: np.ndarray, points: np.ndarray, identity: str, face_id: int, captured_ns: int) -> Patch | None:
         """See ``engines.swap.contract.Swapper``. Raises ``ModelError`` where the network gives something else than its family does."""
-        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
-            return None
-        matrix = similarity(self._aligner.five(image, points), template(TEMPLATE, self._side))
-        picture, mask = self._run(crop_bgr(image, matrix, self._side))
-        return paste(_levels(picture), np.minimum(_levels(_softened(mask)), soft_box(self._side)), matrix, image.shape)
+        return self.swap_all(image, [points], identity)[0]
+
+    def swap_all(self, image: np.ndarray, faces: Sequence[np.ndarray], identity: str) -> list[Patch | None]:
+        """See ``engines.swap.contract.BatchSwapper``. One run of the network for all of them, where its graph takes any number."""
+        matrices = [self._matrix(image, points) for points in faces]
+        crops = [crop_bgr(image, matrix, self._side) for matrix in matrices if matrix is not None]
+        takes_many = not isinstance(self._face.shape[0], int)
+        groups = [crops] if takes_many and crops else [[crop] for crop in crops]
+        made = (pair for group in groups for pair in zip(*self._run(np.stack(group)), strict=True))
+        return [None if matrix is None else self._patch(*next(made), matrix, image.shape) for matrix in matrices]
 
     def forget(self, face_id: int) -> None:
         """Nothing is remembered."""
 
-    def _run(self, crop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """uint8 BGR [S, S, 3] → float32 picture [S, S, 3] BGR and mask [S, S], both in [0, 1]."""
-        face = (crop[None] / np.float32(255)).astype(self._face.dtype)
-        results = list(self._session.run({self._face.name: face, **self._feeds}).values())
+    def _matrix(self, image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
+        """float32 [2, 3], picture → crop; None for a face that is too small or none."""
+        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
+            return None
+        return similarity(self._aligner.five(image, points), template(TEMPLATE, self._side))
+
+    def _patch(self, picture: np.ndarray, mask: np.ndarray, matrix: np.ndarray, shape: tuple[int, ...]) -> Patch | None:
+        return paste(_levels(picture), np.minimum(_levels(_softened(mask)), soft_box(self._side)), matrix, shape)
+
+    def _run(self, crops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """uint8 BGR [N, S, S, 3] → float32 pictures [N, S, S, 3] BGR and masks [N, S, S], both in [0, 1]."""
+        faces = (crops / np.float32(255)).astype(self._face.dtype)
+        results = list(self._session.run({self._face.name: faces, **self._feeds}).values())
         shapes = [result.shape for result in results]
-        side = self._side
-        if shapes[:3] != [(1, side, side, 1), (1, side, side, 3), (1, side, side, 1)]:
+        count, side = len(crops), self._side
+        if shapes[:3] != [(count, side, side, 1), (count, side, side, 3), (count, side, side, 1)]:
             raise ModelError(f"{self.name} gave {shapes}; a DFM file gives a mask, a face and a mask of {side} pixels, in this order")
-        target_mask, picture, made_mask = (np.nan_to_num(result[0].astype(np.float32, copy=False)) for result in results[:3])
+        target_mask, picture, made_mask = (np.nan_to_num(result.astype(np.float32, copy=False)) for result in results[:3])
         return picture, np.minimum(target_mask, made_mask)[..., 0]
 
 

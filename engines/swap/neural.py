@@ -64,10 +64,9 @@ class NeuralSwapper:
         self._boost = boost
         self._aligner = aligner or MeshAligner()
         self._target, self._source = _inputs(session.inputs, model.name)
-        side, batch = recipe.side, boost * boost
-        self._planes = np.empty((batch, 3, side, side), np.float32)
-        self._crop = np.empty((side * boost, side * boost, 3), np.uint8)
-        self._at_once = batch == 1 or not isinstance(self._target.shape[0], int)
+        self._planes = np.empty((0, 3, recipe.side, recipe.side), np.float32)
+        self._crop = np.empty((recipe.side * boost, recipe.side * boost, 3), np.uint8)
+        self._takes_many = not isinstance(self._target.shape[0], int)
 
     @property
     def runtime(self) -> str:
@@ -76,9 +75,10 @@ class NeuralSwapper:
 
     def warm_up(self) -> None:
         """One run with a grey picture: networks allocate, and compile kernels, at their first."""
-        self._planes[:] = 0
+        planes = self._room_for(1)
+        planes[:] = 0
         source = np.zeros([n if isinstance(n, int) else 1 for n in self._source.shape], np.float32) if self._source else None
-        self._run(source)
+        self._run(planes, source)
 
     def prepare(self, faces: Sequence[SourceFace]) -> np.ndarray:
         """float32: what the network takes for the face to wear."""
@@ -86,22 +86,46 @@ class NeuralSwapper:
 
     def swap(self, image: np.ndarray, points: np.ndarray, identity: np.ndarray, face_id: int, captured_ns: int) -> Patch | None:
         """See ``engines.swap.contract.Swapper``. Raises ``ModelError`` where the network gives something else than its file says."""
-        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
-            return None
-        side = self._recipe.side * self._boost
-        matrix = similarity(self._aligner.five(image, points), template(self._recipe.template, side))
-        self._split(crop_bgr(image, matrix, side))
-        pictures, shown = self._run(identity)
-        self._join(pictures)
-        return paste(self._crop, self._alpha(shown, side), matrix, image.shape)
+        return self.swap_all(image, [points], identity)[0]
+
+    def swap_all(self, image: np.ndarray, faces: Sequence[np.ndarray], identity: np.ndarray) -> list[Patch | None]:
+        """See ``engines.swap.contract.BatchSwapper``. One run of the network for all of them, where its graph takes any number."""
+        matrices = [self._matrix(image, points) for points in faces]
+        seen = [matrix for matrix in matrices if matrix is not None]
+        if not seen:
+            return [None] * len(faces)
+        planes, parts = self._room_for(len(seen)), self._boost**2
+        for number, matrix in enumerate(seen):
+            self._split(crop_bgr(image, matrix, len(self._crop)), planes[number * parts : (number + 1) * parts])
+        pictures, shown = self._run(planes, identity)
+        made = []
+        for number, matrix in enumerate(seen):
+            own = np.s_[number * parts : (number + 1) * parts]
+            self._join(pictures[own])
+            made.append(paste(self._crop, self._alpha(None if shown is None else shown[own]), matrix, image.shape))
+        patches = iter(made)
+        return [None if matrix is None else next(patches) for matrix in matrices]
 
     def forget(self, face_id: int) -> None:
         """Nothing is remembered."""
 
-    def _split(self, crop: np.ndarray) -> None:
+    def _matrix(self, image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
+        """float32 [2, 3], picture → crop; None for a face that is too small or none."""
+        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
+            return None
+        return similarity(self._aligner.five(image, points), template(self._recipe.template, len(self._crop)))
+
+    def _room_for(self, faces: int) -> np.ndarray:
+        """float32 [faces · boost², 3, S, S]: the same memory as long as no more faces come than before."""
+        count = faces * self._boost**2
+        if len(self._planes) < count:
+            self._planes = np.empty((count, *self._planes.shape[1:]), np.float32)
+        return self._planes[:count]
+
+    def _split(self, crop: np.ndarray, planes: np.ndarray) -> None:
         """Sub-sample (i, j) is every boost-th pixel from row i and column j on: each shows the whole face."""
         step = self._boost
-        for number, plane in enumerate(self._planes):
+        for number, plane in enumerate(planes):
             self._recipe.given.to_tensor(crop[number // step :: step, number % step :: step], plane)
 
     def _join(self, pictures: np.ndarray) -> None:
@@ -109,11 +133,11 @@ class NeuralSwapper:
         for number, picture in enumerate(pictures):
             self._recipe.made.to_picture(picture, self._crop[number // step :: step, number % step :: step])
 
-    def _run(self, source: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """float32 [boost², 3, S, S], and where the network also says what is face: float32 [boost², S, S] in [0, 1]."""
-        if self._at_once:
-            return self._ask(self._planes, source)
-        answers = [self._ask(plane[None], source) for plane in self._planes]
+    def _run(self, planes: np.ndarray, source: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """float32 [N, 3, S, S], and where the network also says what is face: float32 [N, S, S] in [0, 1]."""
+        if self._takes_many or len(planes) == 1:
+            return self._ask(planes, source)
+        answers = [self._ask(plane[None], source) for plane in planes]
         masks = [mask for _, mask in answers if mask is not None]
         return np.concatenate([picture for picture, _ in answers]), np.concatenate(masks) if masks else None
 
@@ -128,7 +152,8 @@ class NeuralSwapper:
             raise ModelError(f"{self.name} gave {given} where {planes.shape} was expected; check the file with `ffrt models verify`")
         return results[0].astype(np.float32, copy=False), _mask_of(results[1:], planes.shape)
 
-    def _alpha(self, shown: np.ndarray | None, side: int) -> np.ndarray:
+    def _alpha(self, shown: np.ndarray | None) -> np.ndarray:
+        side = len(self._crop)
         box = soft_box(side)
         if shown is None:
             return box

@@ -23,10 +23,10 @@ CASES = {  # model: (folder in the wheel, left, top, side of the piece, pixel sc
     "face_detection_full_range_sparse": ("face_detection", 130, 27, 192, 1 / 127.5, -1.0, ("boxes", "logits")),
     "face_detection_short_range": ("face_detection", 161, 59, 128, 1 / 127.5, -1.0, ("boxes", "logits")),
     "palm_detection_lite": ("palm_detection", 130, 27, 192, 1 / 255, 0.0, ("boxes", "logits")),
-    "hand_landmark_lite": ("hand_landmark", 130, 27, 224, 1 / 255, 0.0, ("points", "presence", "right", "world")),
+    "hand_landmark_lite": ("hand_landmark", 120, 20, 224, 1 / 255, 0.0, ("points", "presence", "right", "world")),
 }
-LIKELY = 40
-"""So many anchors with the highest logits are kept of a detector: all of them would be 99 % of the file."""
+ANCHORS_MAX = 60
+"""The likeliest anchors: all would be 99 % of the file. The portrait shows no hand, but its likeliest places are numbers as well."""
 
 
 def outputs(wheel: zipfile.ZipFile, name: str, picture: np.ndarray) -> dict[str, np.ndarray]:
@@ -47,7 +47,7 @@ def main(path: str) -> None:
         for name, case in CASES.items():
             result = outputs(wheel, name, picture)
             if "logits" in result:
-                likely = np.sort(np.argsort(result["logits"].ravel())[-LIKELY:])
+                likely = np.sort(np.argsort(result["logits"].ravel())[-ANCHORS_MAX:])
                 golden[f"{name}/anchors"] = likely.astype(np.int32)
                 result = {"boxes": result["boxes"][0, likely], "logits": result["logits"].ravel()[likely]}
             golden[f"{name}/window"] = np.array(case[1:4], np.int32)

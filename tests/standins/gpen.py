@@ -8,6 +8,6 @@ from standins.gfpgan import restored
 from standins.sketch import Sketch
 
 
-def gpen(path: Path, *, side: int = 256) -> Path:
+def gpen(path: Path, *, side: int = 256, batch: int | str = 1) -> Path:
     s = Sketch()
-    return s.save(path, [("input", (1, 3, side, side))], [(restored(s, "input"), "output", (1, 3, side, side))])
+    return s.save(path, [("input", (batch, 3, side, side))], [(restored(s, "input"), "output", (batch, 3, side, side))])

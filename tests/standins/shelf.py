@@ -54,7 +54,7 @@ OTHERS: dict[str, dict[str, tuple[str, Callable[[Path], Path]]]] = {
         "gfpgan_1.4": ("gfpgan", gfpgan),
         "codeformer": ("codeformer", codeformer),
         "gpen_bfr_256": ("gpen", gpen),
-        "restoreformer_plus_plus": ("restoreformer", restoreformer),
+        "restoreformer_plus_plus": ("restoreformer", lambda path: restoreformer(path, others=True)),
     },
     "mask": {"xseg_1": ("xseg", xseg), "bisenet_resnet_34": ("bisenet", bisenet)},
 }
