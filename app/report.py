@@ -6,12 +6,15 @@ import importlib.metadata
 import json
 import os
 import platform
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from app.errors import AppError
 from app.settings import Settings
 from app.usage import UsageSampler
+from engines.session import ModelUse
 from rt.line import Line
 from rt.metrics import Snapshot
 
@@ -20,9 +23,16 @@ PACKAGES = ("ffrt", "numpy", "opencv-contrib-python", "av", "onnxruntime", "numb
 
 
 def build_report(
-    settings: Settings, line: Line, snapshot: Snapshot, usage: UsageSampler, seconds: float, source: dict[str, Any]
+    settings: Settings,
+    line: Line,
+    snapshot: Snapshot,
+    usage: UsageSampler,
+    seconds: float,
+    source: dict[str, Any],
+    models: Sequence[ModelUse],
+    upgrade: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """``seconds``: how long the line ran. ``source``: what ``Source.describe`` says."""
+    """``seconds``: how long the line ran. ``source``: what ``Source.describe`` says. ``models``: those open at the end."""
     return {
         "seconds": round(seconds, 3),
         "fps": round(snapshot.frames_out / seconds, 3) if seconds > 0 else 0.0,
@@ -35,6 +45,8 @@ def build_report(
         "age_ms": _headline(snapshot, line),
         "stages_ms": snapshot.stages_ms,
         "sinks": {r.sink.name: {**r.statistics(), "age_ms": snapshot.age_ms.get(r.sink.name, {})} for r in line.runners},
+        "models": [asdict(model) for model in models],
+        "upgrade": upgrade,
         "input": source,
         "error": str(line.error) if line.error else None,
         "cpu_seconds": round(usage.cpu_seconds, 2),
