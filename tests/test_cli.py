@@ -135,9 +135,11 @@ BAD = {
     "bad size": (["--size", "big", "--null"], "1280x720", 2),
     "bad bitrate": (["--bitrate", "fast", "--null"], "2500k", 2),
     "bad opacity": (["--opacity", "3", "--null"], "opacity", 2),
-    "bad swapper": (["--swapper", "none", "--source", str(HOPPER), "--null"], "here are: mesh", 1),
+    "bad swapper": (["--swapper", "none", "--source", str(HOPPER), "--null"], "here are: echo, mesh", 1),
     "model not pulled": (["--swapper", "inswapper_128", "--source", str(HOPPER), "--null"], "ffrt models pull inswapper_128", 1),
     "model file that is not there": (["--swapper", "gone.onnx", "--source", str(HOPPER), "--null"], "gone.onnx", 1),
+    "runtime nobody knows": (["--runtime", "ncnn", "--null"], "no runtime is called 'ncnn'; choose auto", 1),
+    "runtime that is not here, asked for where no model needs it": (["--runtime", "ort-directml", "--null"], "onnxruntime-directml", 1),
     "bad policy": (["--on-lost", "panic", "--null"], "on-lost", 2),
     "unknown option": (["--nonsense"], "nonsense", 2),
 }

@@ -58,6 +58,10 @@ class DfmSwapper:
         picture, mask = self._run(crop_bgr(image, matrix, self._side))
         return paste(_levels(picture), np.minimum(_levels(_softened(mask)), soft_box(self._side)), matrix, image.shape)
 
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
+        return crop_bgr(image, similarity(self._aligner.five(image, points), template(TEMPLATE, self._side)), self._side)
+
     def forget(self, face_id: int) -> None:
         """Nothing is remembered."""
 

@@ -89,14 +89,22 @@ class NeuralSwapper:
         if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
             return None
         side = self._recipe.side * self._boost
-        matrix = similarity(self._aligner.five(image, points), template(self._recipe.template, side))
+        matrix = self._matrix(image, points, side)
         self._split(crop_bgr(image, matrix, side))
         pictures, shown = self._run(identity)
         self._join(pictures)
         return paste(self._crop, self._alpha(shown, side), matrix, image.shape)
 
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
+        side = self._recipe.side
+        return crop_bgr(image, self._matrix(image, points, side), side)
+
     def forget(self, face_id: int) -> None:
         """Nothing is remembered."""
+
+    def _matrix(self, image: np.ndarray, points: np.ndarray, side: int) -> np.ndarray:
+        return similarity(self._aligner.five(image, points), template(self._recipe.template, side))
 
     def _split(self, crop: np.ndarray) -> None:
         """Sub-sample (i, j) is every boost-th pixel from row i and column j on: each shows the whole face."""
