@@ -25,19 +25,22 @@ from rt.track.tracker import Tracker
 
 
 def parts(settings: Settings) -> Parts:
-    """Where the parts that Settings name come from. Each thread that uses parts has its own."""
+    """Where the parts that Settings name come from. Each thread that uses parts has its own; whoever made them closes them.
+
+    Raises ``EngineError`` for a runtime that is not known or cannot run here.
+    """
     return Parts(settings.look)
 
 
-def detector(settings: Settings) -> Detector:
+def detector(settings: Settings, here: Parts) -> Detector:
     """Raises ``EngineError`` for one that is not here, or is of another kind."""
-    made: Detector = parts(settings).named(Kind.DETECTOR, settings.look.detector)
+    made: Detector = here.named(Kind.DETECTOR, settings.look.detector)
     return made
 
 
-def look(settings: Settings, detector: Detector, mesh: FaceMesh) -> Look:
+def look(settings: Settings, here: Parts, detector: Detector, mesh: FaceMesh) -> Look:
     """The swapper and the identity it is to draw; nothing is drawn without a source photo, unless the swapper needs none."""
-    unworn = unworn_look(settings)
+    unworn = unworn_look(settings, here)
     assert unworn.swapper is not None
     if not settings.source.photos and unworn.swapper.needs_photo:
         return Look(opacity=unworn.opacity, on_lost=unworn.on_lost)
@@ -46,9 +49,9 @@ def look(settings: Settings, detector: Detector, mesh: FaceMesh) -> Look:
     return replace(unworn, identity=unworn.swapper.prepare(faces))
 
 
-def unworn_look(settings: Settings) -> Look:
+def unworn_look(settings: Settings, here: Parts) -> Look:
     """Everything of a look but the identity. Raises ``ModelError`` for a part that is not here."""
-    chosen, here = settings.look, parts(settings)
+    chosen = settings.look
     here.open_helpers()
     return Look(
         swapper=here.named(Kind.SWAPPER, chosen.swapper),

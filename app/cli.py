@@ -80,6 +80,7 @@ def live(
     hold_frames: int = 5,
     detect_every: int = 15,
     seconds: float | None = None,
+    build_engines: Annotated[bool, Switch] = False,
     report: Path | None = None,
     json: Annotated[bool, Switch] = False,
     verbose: Annotated[bool, Switch] = False,
@@ -134,6 +135,8 @@ def live(
         look for further faces every so many frames.
     seconds
         end after so long.
+    build_engines
+        build the engines that a GPU here lacks for the models in use, in the background, and switch over when they are proven.
     report
         file for the report (JSON).
     json
@@ -166,7 +169,7 @@ def live(
             null=null,
             bitrate_bps=None if bitrate is None else _usage(parse_bitrate, bitrate),
         ),
-        run=RunSettings(seconds=seconds, report=report),
+        run=RunSettings(seconds=seconds, report=report, build_engines=build_engines),
     )
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --record FILE or --null")

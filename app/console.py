@@ -67,6 +67,9 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield f"  {name}", _percentiles(spent)
     for name, sink in report["sinks"].items():
         yield f"sink {name}", _sink_text(sink)
+    yield from _model_rows(report["models"])
+    if report["upgrade"] is not None:
+        yield "upgrade", _plain(report["upgrade"]["what"])
     if "viewer" in report:
         viewer = report["viewer"]
         yield "viewer", f"{viewer['frames']} frames, {viewer['unreadable']} unreadable, {viewer['out_of_order']} out of order"
@@ -76,6 +79,16 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
     yield "cpu", f"{report['cores']:.2f} cores; memory {rss['end']:.0f} MB, peak {rss['peak']:.0f} MB"
     if report["error"]:
         yield "ended by", _plain(report["error"])
+
+
+def _model_rows(models: Iterable[dict[str, Any]]) -> Iterable[tuple[str, str]]:
+    """A row a runtime: its models, and why not a better one."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for model in models:
+        size = "" if model["memory_bytes"] is None else f" ({model['memory_bytes'] / 1e6:.0f} MB)"
+        rows.setdefault((model["runtime"], model["why"]), []).append(_plain(model["model"]) + size)
+    for (runtime, why), names in rows.items():
+        yield "models", f"{', '.join(names)} on {_plain(runtime)}" + (f"; {_plain(why)}" if why else "")
 
 
 def _percentiles(values: dict[str, float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import cyclopts
 from cyclopts import Parameter
 
 from app import console
+from app.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,6 +177,63 @@ def verify_parity(
         result = engine_builds.verify_parity(request, runtime, candidate, report)
     console.print_json(result) if json else console.print_parity(result)
     return 0 if result["passed"] else 1
+
+
+@engines.command
+def calibrate(
+    model: str,
+    /,
+    *,
+    input: Annotated[str, Parameter(allow_leading_hyphen=True)] = "0",
+    loop: Annotated[bool, Switch] = False,
+    out: Path | None = None,
+    count: int = 64,
+    seconds: float = 20.0,
+    yes: Annotated[bool, Switch] = False,
+    json: Annotated[bool, Switch] = False,
+) -> int:
+    """Records crops of your face as MODEL looks at it, for `build --crops` and `verify-parity --crops`. They stay on this machine.
+
+    Parameters
+    ----------
+    model
+        path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
+    input
+        as in `ffrt --input`: your camera, or a clip.
+    loop
+        start a file again at its end.
+    out
+        folder for the crops; one in the cache folder otherwise.
+    count
+        how many crops, 32 or more.
+    seconds
+        over which they are spread; move and talk meanwhile.
+    yes
+        do not ask; the face is yours, or its owner agreed.
+    json
+        print the result as JSON.
+    """
+    from app.calibrate import CalibrationRequest, consent, record
+    from app.settings import InputSettings
+
+    console.set_up_logging(False)
+    request = CalibrationRequest(model, InputSettings(spec=input, loop=loop), out, count, seconds)
+    request.check()
+    console.note(consent(request))
+    if not yes and not _agreed():
+        console.note("nothing was recorded")
+        return 1
+    with console.progress("calibrate") as tell:
+        result = record(request, tell)
+    console.print_json(result) if json else console.note(f"wrote {result['crops']} crops ({result['shows']}) to {result['folder']}")
+    return 0
+
+
+def _agreed() -> bool:
+    """Raises ``UsageError`` where nobody can answer."""
+    if not sys.stdin.isatty():
+        raise UsageError("nobody can be asked whether pictures may be taken; add --yes if the one before the camera agrees")
+    return console.confirm("Record?")
 
 
 def _request(

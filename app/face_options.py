@@ -42,7 +42,8 @@ class FaceOptions:
     blend
         soft, or seamless: the face's colours first move to those along its seam.
     runtime
-        what runs neural models.
+        what runs neural models: auto (the best that can run each), rtx, tensorrt, ort-cuda, ort-directml, ort-coreml, ort-openvino or ort
+        (the processor), or several in the order in which they are tried, as in rtx,ort.
     """
 
     swapper: str = "mesh"
@@ -55,7 +56,7 @@ class FaceOptions:
     enhancer_weight: float = 0.5
     pixel_boost: int = 1
     blend: Blending = Blending.SOFT
-    runtime: str = "ort"
+    runtime: str = "auto"
 
     def arguments(self) -> list[str]:
         """The command line that gives these options to another process."""

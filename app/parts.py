@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.settings import LookSettings
 from engines.detect import detectors
 from engines.family import Kind
 from engines.mask import masks
 from engines.registry import Registry
+from engines.session import ModelUse, choose_runtime, runtime_order
 from engines.swap import swappers
 
+if TYPE_CHECKING:
+    from engines.kit import ModelKit, OpenModel
+
 BUILT_IN: Mapping[Kind, Registry[Callable[..., Any]]] = {Kind.DETECTOR: detectors, Kind.MASK: masks, Kind.SWAPPER: swappers}
+
+EMBEDDED = "embedded models always run on the processor: each takes it less than a way to a GPU and back"
+"""Why no other runtime."""
+
+ALWAYS_THERE = "ort"
+"""The runtime of the processor: an order that names it can be kept on every machine."""
 
 
 class Parts:
     """Opens what one thread uses. Raises ``ModelError`` as ``engines.kit.ModelKit`` does."""
 
     def __init__(self, look: LookSettings) -> None:
+        """Raises ``ModelError`` for a runtime nobody knows, ``DeviceError`` where none that was asked for can run here.
+
+        That is said at once, even where no part will ask: who names a GPU must not find out later that nothing ran on it.
+        """
+        order = runtime_order(look.runtime)
+        if ALWAYS_THERE not in order:
+            choose_runtime(order)
         self._look = look
-        self._kit: Any = None
+        self._kit: ModelKit | None = None
+        self._embedded: dict[str, str] = {}
 
     def named(self, kind: Kind, asked: str) -> Any:
         """The part of ``kind`` that is called ``asked``."""
         known = BUILT_IN.get(kind)
         if known is not None and asked in list(known):
-            return known[asked]()
+            made = known[asked]()
+            if hasattr(made, "runtime"):  # others run no model
+                self._embedded[asked] = made.runtime
+            return made
         return self._whole_kit().named(kind, asked)
 
     def open_helpers(self) -> None:
@@ -36,7 +57,22 @@ class Parts:
         if self._look.identity is not None:
             self._whole_kit().named(Kind.IDENTITY, self._look.identity)
 
-    def _whole_kit(self) -> Any:
+    @property
+    def open_models(self) -> tuple[OpenModel, ...]:
+        """The user's own that are open."""
+        return self._kit.open_models if self._kit is not None else ()
+
+    def uses(self) -> tuple[ModelUse, ...]:
+        """All models that are open, those that come with the program first."""
+        embedded = (embedded_use(name, runtime) for name, runtime in self._embedded.items())
+        return (*embedded, *(model.use() for model in self.open_models))
+
+    def close(self) -> None:
+        """Closes the user's models; what was opened here is of no more use. May be called twice."""
+        if self._kit is not None:
+            self._kit.close()
+
+    def _whole_kit(self) -> ModelKit:
         """Imported and made when first needed: the embedded default starts without it."""
         if self._kit is None:
             from app.models import known_families
@@ -54,3 +90,8 @@ class Parts:
             if look.landmarks is not None:
                 self._kit.aligner = ModelAligner(self._kit.named(Kind.LANDMARKS, look.landmarks))
         return self._kit
+
+
+def embedded_use(name: str, runtime: str) -> ModelUse:
+    """Of a model that comes with the program."""
+    return ModelUse(name, runtime, EMBEDDED, None)

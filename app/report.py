@@ -6,12 +6,15 @@ import importlib.metadata
 import json
 import os
 import platform
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from app.errors import AppError
 from app.settings import Settings
 from app.usage import UsageSampler
+from engines.session import ModelUse
 from rt.line import Line
 from rt.metrics import Snapshot
 
@@ -27,8 +30,10 @@ def build_report(
     seconds: float,
     source: dict[str, Any],
     startup_s: dict[str, float],
+    models: Sequence[ModelUse],
+    upgrade: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """``seconds``: how long the line ran. ``source``: what ``Source.describe`` says.
+    """``seconds``: how long the line ran. ``source``: what ``Source.describe`` says. ``models``: those open at the end.
     ``startup_s``: step → seconds from the start of the process until it was done."""
     return {
         "seconds": round(seconds, 3),
@@ -43,6 +48,8 @@ def build_report(
         "age_ms": _headline(snapshot, line),
         "stages_ms": snapshot.stages_ms,
         "sinks": {r.sink.name: {**r.statistics(), "age_ms": snapshot.age_ms.get(r.sink.name, {})} for r in line.runners},
+        "models": [asdict(model) for model in models],
+        "upgrade": upgrade,
         "input": source,
         "error": str(line.error) if line.error else None,
         "cpu_seconds": round(usage.cpu_seconds, 2),

@@ -5,27 +5,37 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from typing import Any
+import threading
+from typing import TYPE_CHECKING, Any
 
 import cv2
 from threadpoolctl import threadpool_limits
 
 from app import build
+from app.parts import Parts, embedded_use
 from app.report import build_report
 from app.settings import Settings
 from app.usage import UsageSampler, process_age_s
 from engines.device.host import HostDevice
 from engines.landmarks.facemesh import FaceMesh
+from engines.session import ModelUse
 from rt.audio import AudioBus
 from rt.clock import Clock, MonotonicClock
 from rt.lane import Lane, Witness
 from rt.line import Line
 from rt.metrics import Metrics, Snapshot
 
+if TYPE_CHECKING:
+    from app.upgrade import Upgrade
+
 log = logging.getLogger(__name__)
 
 SWITCH_INTERVAL_S = 0.0005
 """How long one Python thread may keep another from running. The default, 5 ms, is a sixth of a frame at 30 fps."""
+
+
+RELEASE_S = 0.2
+"""How long a change of the look waits for the line to let go of the one before; what takes longer is closed later."""
 
 
 def limit_threads() -> None:
@@ -52,12 +62,18 @@ class LiveSession:
         limit_threads()
         self._source = build.source(settings, self._clock)
         sinks = build.sinks(settings, self._clock, audio)
-        detector, mesh = build.detector(settings), FaceMesh()
-        look = build.look(settings, detector, mesh)
-        self._tracker = build.tracker(settings, detector, mesh)
+        self._tracking, self._worn = build.parts(settings), build.parts(settings)
+        detector, self._mesh = build.detector(settings, self._tracking), FaceMesh()
+        look = build.look(settings, self._worn, detector, self._mesh)
+        self._tracker = build.tracker(settings, detector, self._mesh)
         lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
         self.line = Line(self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode)
         self._ready_ns = self._clock.now_ns()
+        self._changing = threading.Lock()  # held while another look is made: by an upgrade, or by whoever calls update
+        self._retired: list[tuple[threading.Event, Parts]] = []  # guarded by _changing, as are settings and _worn once started
+        self.upgrade: Upgrade | None = None
+        """Of a session that builds engines; set by ``start``."""
+        self._models: tuple[ModelUse, ...] = ()
         self._started_ns = 0
         self._ended_ns: int | None = None
 
@@ -74,6 +90,8 @@ class LiveSession:
             gc.unfreeze()
             raise
         self._started_ns = self._clock.now_ns()
+        if self.settings.run.build_engines:
+            self._begin_upgrade()
 
     def update(self, settings: Settings) -> None:
         """Wears other photos, another swapper or another look from the next frame on; what else differs takes a new session.
@@ -81,10 +99,10 @@ class LiveSession:
         Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo that cannot be used changes
         nothing. Raises as the constructor does.
         """
-        look = build.look(settings, build.detector(settings), FaceMesh())
-        self._tracker.configure(build.track_options(settings))
-        self.line.update(look)
-        self.settings = self.settings.model_copy(update={"source": settings.source, "look": settings.look})
+        with self._changing:
+            self._wear(settings)
+            self._tracker.configure(build.track_options(settings))
+            self.settings = self.settings.model_copy(update={"source": settings.source, "look": settings.look})
 
     def wait(self, timeout_s: float | None) -> bool:
         """True once the line has come to its end."""
@@ -99,7 +117,11 @@ class LiveSession:
         self.line.stop()
         self.line.wait()
         self._ended_ns = self._clock.now_ns()
+        if self.upgrade is not None:
+            self.upgrade.close()
         self.line.join()
+        self._models = self._uses()
+        self._close_parts()
         self._usage.stop()
         gc.unfreeze()
 
@@ -110,10 +132,56 @@ class LiveSession:
     def report(self) -> dict[str, Any]:
         """JSON-ready; after ``close``."""
         seconds = ((self._ended_ns or self._clock.now_ns()) - self._started_ns) / 1e9
-        return build_report(self.settings, self.line, self.metrics(), self._usage, seconds, self._source.describe(), self._startup_s())
+        upgrade = None if self.upgrade is None else self.upgrade.to_dict()
+        startup_s = self._startup_s()
+        return build_report(
+            self.settings, self.line, self.metrics(), self._usage, seconds, self._source.describe(), startup_s, self._models, upgrade
+        )
 
     def _startup_s(self) -> dict[str, float]:
         """Where the time until the first picture went: seconds from the start of the process until each step was done."""
         age_s, now_ns = process_age_s(), self._clock.now_ns()
         steps = {"loaded": self._begun_ns, "prepared": self._ready_ns, "first_frame": self.metrics().first_out_ns}
         return {name: round(age_s - (now_ns - at_ns) / 1e9, 3) for name, at_ns in steps.items() if at_ns is not None}
+
+    def _begin_upgrade(self) -> None:
+        from app.upgrade import Upgrade, wanted
+
+        self.upgrade = Upgrade(wanted(self._worn.open_models), self._switch_over)
+        self.upgrade.start()
+
+    def _switch_over(self) -> None:
+        """The look as it is, with what can run it best by now. On the thread of the upgrade."""
+        with self._changing:
+            self._wear(self.settings)
+
+    def _wear(self, settings: Settings) -> None:
+        """Makes the parts and hands them to the line; those before are closed once no frame is worked on with them."""
+        here = build.parts(settings)
+        try:
+            look = build.look(settings, here, build.detector(settings, here), FaceMesh())
+        except BaseException:  # raised on; what was opened for nothing is not kept
+            here.close()
+            raise
+        released = self.line.update(look)
+        self._retired.append((released, self._worn))
+        self._worn = here
+        released.wait(RELEASE_S)
+        self._close_retired()
+
+    def _close_retired(self) -> None:
+        for released, parts in self._retired:
+            if released.is_set():
+                parts.close()
+        self._retired = [(released, parts) for released, parts in self._retired if not released.is_set()]
+
+    def _close_parts(self) -> None:
+        """The line has ended: nobody uses any."""
+        for parts in (self._tracking, self._worn, *(parts for _, parts in self._retired)):
+            parts.close()
+        self._retired.clear()
+
+    def _uses(self) -> tuple[ModelUse, ...]:
+        """Of what is worn and of what finds faces, each model once."""
+        found = (*self._tracking.uses(), embedded_use("facemesh", self._mesh.runtime), *self._worn.uses())
+        return tuple({use.model: use for use in found}.values())

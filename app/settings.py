@@ -54,8 +54,8 @@ class LookSettings(_Part):
     pixel_boost: int = Field(1, ge=1, le=4)
     """A neural swapper works on so many times its own size, each side."""
     blending: Blending = Blending.SOFT
-    runtime: str = "ort"
-    """What runs neural models."""
+    runtime: str = "auto"
+    """What runs neural models: ``auto``, a runtime, or several in the order in which they are tried (``rtx,ort``)."""
     opacity: float = Field(1.0, ge=0, le=1)
     on_lost: OnLost = OnLost.HOLD
     smoothing: float = Field(1.0, ge=0, le=1)
@@ -88,6 +88,8 @@ class RunSettings(_Part):
 
     seconds: float | None = Field(None, gt=0)
     report: Path | None = None
+    build_engines: bool = False
+    """Engines that the look's models lack are built while live, and taken as soon as they are proven."""
     slow_ms: dict[str, float] = {}
     """Stage name → milliseconds it is made to take longer: for benches."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from engines.build.parity import refuse_half_swapper
 from engines.errors import ModelError
 from engines.family import Family, Kind, ModelFile
 from engines.registry import Registry
-from engines.session import Session, open_session
+from engines.session import ModelUse, RuntimeChoice, Session, choose_runtime, open_session, runtime_order, runtimes
 from engines.store.catalog import Catalog
 from engines.store.identify import identify
 from engines.store.shelf import Card, Shelf
@@ -20,6 +21,20 @@ BuiltIn = Mapping[Kind, Registry[Callable[..., Any]]]
 """Kind → parts that need no file of the user's."""
 
 SUFFIXES = (".onnx", ".dfm")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenModel:
+    """A model of the user's that is open."""
+
+    name: str
+    path: Path
+    session: Session
+    choice: RuntimeChoice
+
+    def use(self) -> ModelUse:
+        """For a report."""
+        return ModelUse(self.name, self.session.runtime, self.choice.reasons, self.session.memory_bytes)
 
 
 class ModelKit:
@@ -37,7 +52,10 @@ class ModelKit:
         runtime: str = "ort",
         threads: int = 1,
     ) -> None:
-        """``preferred``: what the user named for parts that other parts need. ``threads``: for each model on the processor."""
+        """``preferred``: what the user named for parts that other parts need. ``threads``: for each model on the processor.
+
+        ``runtime``: as ``engines.session.runtime_order`` takes it; each model gets the first that can run it. Raises ``ModelError``.
+        """
         self.options = options or {}
         self.aligner: Aligner = MeshAligner()
         self._shelf = shelf
@@ -45,9 +63,10 @@ class ModelKit:
         self._families = families
         self._built_in = built_in
         self._preferred = preferred or {}
-        self._runtime = runtime
+        self._order = runtime_order(runtime)
         self._threads = threads
         self._open: dict[str, Any] = {}
+        self._sessions: list[OpenModel] = []
 
     def named(self, kind: Kind, asked: str) -> Any:
         """The part that a person calls ``asked``: built in, on the shelf, or the path of a file.
@@ -71,8 +90,25 @@ class ModelKit:
         raise ModelError(f"this needs the {kind} model {' or '.join(names)}, which is not here; {mend}")
 
     def session(self, model: ModelFile) -> Session:
-        """See ``engines.family.Kit``."""
-        return open_session(model.path, runtime=self._runtime, threads=self._threads)
+        """See ``engines.family.Kit``. Raises ``DeviceError`` where no runtime of the order can run the model."""
+        choice = self._choice(model)
+        session = open_session(model.path, runtime=choice.runtime, threads=self._threads)
+        self._sessions.append(OpenModel(model.name, model.path, session, choice))
+        return session
+
+    @property
+    def open_models(self) -> tuple[OpenModel, ...]:
+        """In the order in which they were opened."""
+        return tuple(self._sessions)
+
+    def close(self) -> None:
+        """Closes every session; the parts that use them are of no more use. May be called twice."""
+        for model in self._sessions:
+            model.session.close()
+        self._open.clear()
+
+    def _choice(self, model: ModelFile) -> RuntimeChoice:
+        return choose_runtime(self._order, lambda name: runtimes[name].unfit(model.path))
 
     def _only(self, kind: Kind, name: str) -> Card:
         try:
@@ -86,7 +122,8 @@ class ModelKit:
             what = f"{model.name} is of the kind {family.kind} (family {model.family}), and --{kind} was asked for"
             raise ModelError(f"{what}; {self._offer(kind)}")
         if model.sha256 not in self._open:
-            refuse_half_swapper(model.path, model.graph, self._runtime, kind is Kind.SWAPPER)  # before other models are asked for
+            # before other models are asked for
+            refuse_half_swapper(model.path, model.graph, self._choice(model).runtime, kind is Kind.SWAPPER)
             self._open[model.sha256] = family.open(model, self)
         return self._open[model.sha256]
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from engines.errors import DeviceError, ModelError
 from engines.registry import Registry
+
+if TYPE_CHECKING:
+    from engines.build.child import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,11 @@ OpenSession = Callable[..., Session]
 """``open(path, *, threads) -> Session``; raises ``ModelError``, and ``DeviceError`` where the runtime cannot work here."""
 
 
+Prepare = Callable[[Path, "Callable[[Progress], None]", Callable[[], bool]], None]
+"""``prepare(path, report, cancelled)``: minutes, on the calling thread, the work itself in a child. When it returns the model has passed
+the parity gate and may be opened. Raises ``EngineError``; ``BuildCancelled`` soon after ``cancelled`` says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """What a runtime registers."""
@@ -63,6 +71,10 @@ class Runtime:
     open: OpenSession
     problem: Callable[[], str]
     """Why it cannot run on this machine, as a sentence that names what is missing; empty where it can. Quick, and never raises."""
+    unfit: Callable[[Path], str] = lambda path: ""
+    """Why it cannot run this model, though it runs here: no engine of it is built, say. Never raises; may read the file."""
+    prepare: Prepare | None = None
+    """Makes what ``unfit`` misses, where that can be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,25 @@ class RuntimeChoice:
 
     def describe(self) -> str:
         """``ort; not rtx: tensorrt-rtx is not installed; …``, for people."""
-        return "; ".join([self.runtime, *(f"not {name}: {why}" for name, why in self.rejected)])
+        return "; ".join(filter(None, [self.runtime, self.reasons]))
+
+    @property
+    def reasons(self) -> str:
+        """``not rtx: tensorrt-rtx is not installed; …``; empty where the first of the order was taken."""
+        return "; ".join(f"not {name}: {why}" for name, why in self.rejected)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """A model that is open, for reports."""
+
+    model: str
+    runtime: str
+    """As ``Session.runtime``."""
+    why: str
+    """Why not a runtime that stands before it in the order; empty where it is the first."""
+    memory_bytes: int | None
+    """As ``Session.memory_bytes``."""
 
 
 runtimes: Registry[Runtime] = Registry("runtime")
@@ -109,6 +139,17 @@ def open_session(path: Path, *, runtime: str = "ort", threads: int = 1) -> Sessi
     return known.open(path, threads=threads)
 
 
+def runtime_order(asked: str, known: Registry[Runtime] = runtimes) -> tuple[str, ...]:
+    """``auto``, one runtime, or several in the order in which they are to be tried (``rtx,ort``). Raises ``ModelError`` for others."""
+    if asked == AUTO:
+        return AUTO_ORDER
+    names = tuple(name.strip() for name in asked.split(","))
+    unknown = [name for name in names if name not in list(known)]
+    if unknown:
+        raise ModelError(f"no runtime is called {unknown[0]!r}; choose {AUTO}, or one or more of {', '.join(known)}, as in rtx,ort")
+    return names
+
+
 def choose_runtime(
     order: Sequence[str] = AUTO_ORDER, unfit: Callable[[str], str] = lambda name: "", known: Registry[Runtime] = runtimes
 ) -> RuntimeChoice:
@@ -123,6 +164,8 @@ def choose_runtime(
         if not why:
             return RuntimeChoice(name, tuple(rejected))
         rejected.append((name, why))
+    if len(rejected) == 1:
+        raise DeviceError(f"the runtime {rejected[0][0]} was asked for: {rejected[0][1]}")
     reasons = "; ".join(f"{name}: {why}" for name, why in rejected) or "none was named"
     raise DeviceError(f"no runtime can run this model here ({reasons})")
 

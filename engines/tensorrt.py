@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engines.device.cuda_probe import find_gpus
-from engines.errors import DeviceError, ModelError
+from engines.errors import DeviceError, EngineError, ModelError
 from engines.session import Runtime, TensorSpec, register_runtime, warm_up
 
 if TYPE_CHECKING:
     from engines.build.cache import Entry
+    from engines.build.child import Progress
 
 MODULES = {"rtx": "tensorrt_rtx", "tensorrt": "tensorrt"}
 """Runtime → Python module."""
@@ -359,5 +360,18 @@ def _spec(trt: ModuleType, engine: Any, place: int) -> tuple[TensorSpec, bool]:
     return TensorSpec(name, shape, np.dtype(trt.nptype(engine.get_tensor_dtype(name)))), is_input
 
 
+def _unfit(runtime: str, path: Path) -> str:
+    try:
+        return find_engine(path, runtime, str(import_runtime(runtime).__version__), gpu_target())[1]
+    except EngineError as error:
+        return str(error)
+
+
+def _prepare(runtime: str, path: Path, report: Callable[[Progress], None], cancelled: Callable[[], bool]) -> None:
+    from engines.build.service import prepare_engine
+
+    prepare_engine(path, runtime, gpu_target(), report, cancelled)
+
+
 for _name in MODULES:
-    register_runtime(_name, Runtime(_opener(_name), partial(problem, _name)))
+    register_runtime(_name, Runtime(_opener(_name), partial(problem, _name), partial(_unfit, _name), partial(_prepare, _name)))

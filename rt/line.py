@@ -56,7 +56,10 @@ class Line:
         """What the source granted; set once started."""
         self._source = source
         self._lane = lane
-        self._look = look  # replaced as a whole; stages take it at the start of a frame
+        self._look_lock = threading.Lock()
+        self._look = look  # guarded by _look_lock; replaced as a whole, stages take it at the start of a frame
+        self._replaced: list[threading.Event] = []  # guarded by _look_lock
+        self._takes_looks = True  # guarded by _look_lock
         self._clock = clock
         self._metrics = metrics
         self._audio = audio
@@ -90,9 +93,16 @@ class Line:
             runner.start(self.video)
         self._infer_thread.start()
 
-    def update(self, look: Look) -> None:
-        """Takes effect with the next frame."""
-        self._look = look
+    def update(self, look: Look) -> threading.Event:
+        """Takes effect with the next frame. What is returned is set once nothing uses the look before it any more."""
+        released = threading.Event()
+        with self._look_lock:
+            self._look = look
+            if self._takes_looks:
+                self._replaced.append(released)
+            else:
+                released.set()
+        return released
 
     def stop(self) -> None:
         """Asks the line to end: nothing more is captured, what is under way is delivered. Returns at once."""
@@ -163,7 +173,7 @@ class Line:
     def _infer(self) -> None:
         try:
             while (frame := self._inbox.take()) is not None:
-                self._lane.process(frame, self._look)
+                self._lane.process(frame, self._current_look())
                 self._publish(frame)
         except Closed:
             pass  # the end of the input
@@ -172,6 +182,14 @@ class Line:
             self.error = error
         finally:
             self._finish()
+
+    def _current_look(self) -> Look:
+        """Called between two frames: whatever came before this look is no longer in use."""
+        with self._look_lock:
+            for released in self._replaced:
+                released.set()
+            self._replaced.clear()
+            return self._look
 
     def _publish(self, frame: Frame) -> None:
         assert frame.slot is not None
@@ -188,6 +206,9 @@ class Line:
             if frame.slot is not None:
                 frame.slot.release()
         self._lane.close()
+        with self._look_lock:
+            self._takes_looks = False
+        self._current_look()
         for runner in self.runners:
             runner.end()
         self._over.set()

@@ -151,6 +151,8 @@ BAD = {
     "no frames": (["--input", "synthetic:frames=0", "--null"], "frames=0", 1),
     "stall before the start": (["--input", "synthetic:stall=-1:2", "--null"], "stall=-1", 1),
     "motion that is no number": (["--input", "synthetic:motion=nan", "--null"], "motion=nan", 1),
+    "runtime nobody knows": (["--runtime", "ncnn", "--null"], "no runtime is called 'ncnn'; choose auto", 1),
+    "runtime that is not here, asked for where no model needs it": (["--runtime", "ort-directml", "--null"], "onnxruntime-directml", 1),
     "bad policy": (["--on-lost", "panic", "--null"], "on-lost", 2),
     "unknown option": (["--nonsense"], "nonsense", 2),
 }

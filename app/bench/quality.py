@@ -69,9 +69,10 @@ class _Bench:
         self.options = options
         self.recogniser = Recogniser()
         settings = Settings(look=options.look)
-        self.detector = build.detector(settings)
+        here = build.parts(settings)
+        self.detector = build.detector(settings, here)
         self.mesh = FaceMesh()
-        self.look = build.unworn_look(settings)
+        self.look = build.unworn_look(settings, here)
         assert self.look.swapper is not None
         self.swapper: Swapper = self.look.swapper
 

@@ -24,6 +24,10 @@ END_WAIT_S = 5.0
 """How long a child that was asked to end may take before it is killed."""
 
 
+NICE = 10
+"""How far a child stands back, as Unix counts it: 0 is usual, 19 takes what nobody else wants."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a task is."""
@@ -118,6 +122,7 @@ def _serve(pipe: Connection, memory_bytes: int | None, task: Task, args: tuple[A
     """The child's whole life."""
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both processes; the parent is the one that decides
+    _step_back()
     try:
         _limit_memory(memory_bytes)
         pipe.send(("result", task(lambda progress: pipe.send(("progress", progress)), *args)))
@@ -151,6 +156,13 @@ def _end_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
+
+
+def _step_back() -> None:
+    """A line that is live meanwhile comes first."""
+    import psutil
+
+    psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if sys.platform == "win32" else NICE)
 
 
 def _limit_memory(nbytes: int | None) -> None:

@@ -87,6 +87,13 @@ def read_crops(folder: Path, count: int = CROPS_MIN) -> np.ndarray:
     return np.stack([cv2.cvtColor(_resized(image, SIDE, SIDE), cv2.COLOR_BGR2RGB) for image in images])
 
 
+def crop_of(image: np.ndarray, points: np.ndarray, framing: Framing) -> np.ndarray:
+    """uint8 [256, 256, 3] BGR: what ``framing`` shows of the face at ``points`` (float32 [468, 3] pixels) of ``image`` (uint8 BGR)."""
+    from engines.landmarks.crop import crop_rgb
+
+    return np.ascontiguousarray(crop_rgb(image, _rois(points, framing)[0], SIDE)[..., ::-1])
+
+
 def feeds_of(
     inputs: Sequence[TensorSpec],
     crops: np.ndarray,

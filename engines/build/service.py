@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from engines.build.graph import profiles
 from engines.build.key import EngineKey
 from engines.build.parity import Check, Verdict, compare
 from engines.build.precision import check_targets
-from engines.errors import ModelError
+from engines.errors import ModelError, ParityError
 from engines.session import Session, TensorSpec, open_session
 from engines.tensorrt import PORTABLE, import_runtime, open_engine, tied_driver
 
@@ -122,6 +122,34 @@ def verify_engine(
     finally:
         candidate.close()
     return cache.add_facts(entry.key, {"parity": verdict.to_dict()}), verdict
+
+
+PREPARED = ("fp16", "fp32")
+"""What is tried for a model that a person is live with: the quick one, and what is left when the gate refuses it."""
+
+
+def prepare_engine(
+    model: Path, runtime: str, target: str, report: Report, cancelled: Cancelled, precisions: Sequence[str] = PREPARED
+) -> None:
+    """Builds the engine of ``model`` for the GPU here and proves it, all in children: the calling thread only waits.
+
+    Raises as ``build_engine_of`` does; ``ParityError`` when the gate refuses every one of ``precisions``.
+    """
+    for precision in precisions:
+        options = BuildOptions(runtime, precision, (target,))
+        try:
+            entry, _ = build_engine_of(model, options, EngineCache(), report=report, cancelled=cancelled)
+            verdict: Verdict = run_in_child(prove_task, model, entry, options, report=report, cancelled=cancelled)
+            verdict.require(model.name, precision)
+            return
+        except ParityError:
+            if precision == precisions[-1]:
+                raise
+
+
+def prove_task(report: Report, model: Path, entry: Entry, options: BuildOptions) -> Verdict:
+    """``verify_engine``, in the child."""
+    return verify_engine(model, entry, EngineCache(), options, report)[1]
 
 
 def verify_precision(

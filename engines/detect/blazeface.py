@@ -72,6 +72,11 @@ class BlazeFace:
         self._side = side
         self._anchors = anchor_centres(side, layers)
 
+    @property
+    def runtime(self) -> str:
+        """What runs it, for people."""
+        return self._session.runtime
+
     def detect(self, image: np.ndarray) -> list[Detection]:
         box = letterbox(image, self._side)
         result = self._session.run({"image": box.square[None]})

@@ -68,6 +68,10 @@ class Restorer:
             patches.append(paste(self._crop, soft_box(self._side), matrix, image.shape))
         return patches
 
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
+        return crop_bgr(image, similarity(self._aligner.five(image, points), self._template), self._side)
+
 
 def side_of(spec: TensorSpec) -> int:
     """Pixels of the crop that goes into the input ``spec``."""

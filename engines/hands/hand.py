@@ -43,6 +43,11 @@ class HandLandmarks:
         """Raises ``ModelError`` when the embedded model is missing or damaged."""
         self._session = open_session(embedded_model("hand_landmark_lite"))
 
+    @property
+    def runtime(self) -> str:
+        """What runs it, for people."""
+        return self._session.runtime
+
     def locate(self, image: np.ndarray, roi: Roi) -> Hand:
         """The hand in ``roi`` of ``image`` (uint8 [H, W, 3] BGR); a low score where there is none."""
         result = self._session.run({"image": crop_rgb(image, roi, SIDE)[None]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.align import crop_bgr, similarity, template
+from engines.align import crop_bgr, five_of_mesh, similarity, template
 from engines.errors import ModelError
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
 from engines.identity.contract import Embedding
@@ -32,6 +32,10 @@ class ArcFace:
         if raw.size != 512 or not np.isfinite(raw).all():
             raise ModelError(f"{self.name} gave {raw.shape} or values that are no numbers where 512 were expected; pull the model again")
         return Embedding(raw.reshape(512).astype(np.float32))
+
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 [112, 112, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
+        return crop_bgr(image, similarity(five_of_mesh(points), template(TEMPLATE, SIDE)), SIDE)
 
 
 class ArcFaceFamily:

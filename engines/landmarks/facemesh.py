@@ -28,6 +28,11 @@ class FaceMesh:
         """Raises ``ModelError`` when the embedded model is missing or damaged."""
         self._session = open_session(embedded_model("face_landmark"))
 
+    @property
+    def runtime(self) -> str:
+        """What runs it, for people."""
+        return self._session.runtime
+
     def locate(self, image: np.ndarray, roi: Roi) -> Landmarks:
         """The points of the face in ``roi`` of ``image`` (uint8 [H, W, 3] BGR); a low score where there is none."""
         result = self._session.run({"image": crop_rgb(image, roi, SIDE)[None]})

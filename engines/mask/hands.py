@@ -46,6 +46,11 @@ class HandsMask:
         self._hands: list[Hand] = []
         self._calls = 0
 
+    @property
+    def runtime(self) -> str:
+        """What runs its models, for people."""
+        return self._landmarks.runtime
+
     def limit(self, image: np.ndarray, points: np.ndarray, patch: Patch) -> None:
         """See ``engines.mask.contract.Mask``."""
         if not np.isfinite(points).all():

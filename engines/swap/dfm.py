@@ -63,6 +63,10 @@ class DfmSwapper:
         made = (pair for group in groups for pair in zip(*self._run(np.stack(group)), strict=True))
         return [None if matrix is None else self._patch(*next(made), matrix, image.shape) for matrix in matrices]
 
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
+        return crop_bgr(image, similarity(self._aligner.five(image, points), template(TEMPLATE, self._side)), self._side)
+
     def forget(self, face_id: int) -> None:
         """Nothing is remembered."""
 

@@ -106,6 +106,11 @@ class NeuralSwapper:
         patches = iter(made)
         return [None if matrix is None else next(patches) for matrix in matrices]
 
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
+        side = self._recipe.side
+        return crop_bgr(image, similarity(self._aligner.five(image, points), template(self._recipe.template, side)), side)
+
     def forget(self, face_id: int) -> None:
         """Nothing is remembered."""
 

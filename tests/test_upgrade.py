@@ -1,0 +1,161 @@
+"""The line goes on while something better is made, and takes it when it is there."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import kept_runtime
+import pytest
+from conftest import HOPPER
+from standins import swappers as standins
+from standins.swappers import Contract
+
+from app.session import LiveSession
+from app.settings import InputSettings, LookSettings, OutputSettings, RunSettings, Settings, SourceSettings
+from app.upgrade import Upgrade, UpgradeState
+from engines.errors import ModelError
+from rt.frame import FaceState, Frame
+
+CONTRACT = Contract(256, source_side=112)
+"""Blendswap's: it needs no other model."""
+
+SLOW = "synthetic:size=640x360,fps=10"
+"""So that a machine which does something else beside drops no picture for that."""
+
+
+class Drawn:
+    """Which frames had a face, and which of those were drawn by a kept graph."""
+
+    def __init__(self) -> None:
+        self.seqs: list[int] = []
+        self.old: list[int] = []
+        self.new: list[int] = []
+        self._runs = 0
+
+    def before(self, frame: Frame) -> None:
+        self.seqs.append(frame.seq)
+        self._runs = self._count()
+
+    def after(self, frame: Frame) -> None:
+        if any(face.state is FaceState.SEEN for face in frame.faces):
+            (self.new if self._count() > self._runs else self.old).append(frame.seq)
+
+    @staticmethod
+    def _count() -> int:
+        return sum(name != "upgrade" for name in kept_runtime.RUNS)  # which warms it up
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FFRT_MODELS", str(tmp_path / "models"))
+    kept_runtime.RUNS.clear()
+    return standins.swapper(tmp_path / "blendswap_256.onnx", CONTRACT)
+
+
+def settings(model: Path, runtime: str) -> Settings:
+    return Settings(
+        source=SourceSettings(photos=(HOPPER,)),
+        input=InputSettings(spec=SLOW),
+        look=LookSettings(swapper=str(model), runtime=runtime),
+        output=OutputSettings(null=True),
+        run=RunSettings(build_engines=True),
+    )
+
+
+def frames_pass(session: LiveSession, count: int) -> None:
+    target = session.metrics().frames_out + count
+    while session.metrics().frames_out < target:
+        assert not session.wait(0.01)
+
+
+def upgrade_of(session: LiveSession) -> Upgrade:
+    assert session.upgrade is not None
+    return session.upgrade
+
+
+def test_the_line_takes_what_was_made_within_two_frames(model: Path) -> None:
+    witness = Drawn()
+    session = LiveSession(settings(model, "kept,ort"), witness=witness)
+    ready: list[int] = []
+    take = session.line.update
+
+    def noted(look):
+        ready.append(witness.seqs[-1])
+        return take(look)
+
+    session.line.update = noted  # type: ignore[method-assign]
+    before = session._worn.open_models
+    session.start()
+    try:
+        assert upgrade_of(session).wait(60)
+        frames_pass(session, 8)
+    finally:
+        session.close()
+    assert session.report()["upgrade"]["state"] == "ready"
+    (at,) = ready
+    assert len(witness.old) > 3, "it went on while the graph was made"
+    assert sum(seq > at for seq in witness.old) <= 2
+    assert len(witness.new) >= 5
+    assert set(range(at - 2, at + 6)) <= set(witness.seqs), "no frame was dropped for it"
+    assert [use["runtime"] for use in session.report()["models"] if use["model"] == "blendswap_256"] == ["ort:CPUExecutionProvider"]
+    for opened in (*before, *session._worn.open_models):
+        with pytest.raises(ModelError, match="closed"):
+            opened.session.run({})
+
+
+def test_parts_that_were_changed_are_closed_while_live(model: Path) -> None:
+    session = LiveSession(settings(model, "ort").model_copy(update={"run": RunSettings()}))
+    session.start()
+    try:
+        frames_pass(session, 2)
+        before = session._worn.open_models
+        session.update(settings(model, "ort"))
+        frames_pass(session, 2)
+        session.update(settings(model, "ort"))
+        with pytest.raises(ModelError, match="closed"):
+            before[0].session.run({})
+        frames_pass(session, 2)
+    finally:
+        session.close()
+    assert session.report()["error"] is None
+
+
+@pytest.mark.parametrize(("runtime", "words"), [("kept-crashes", "SIGKILL"), ("kept-differs", "is refused after 32 crops")])
+def test_what_cannot_be_made_changes_nothing_and_is_said_once(
+    runtime: str, words: str, model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = LiveSession(settings(model, f"{runtime},ort"))
+    before = session._worn
+    session.start()
+    try:
+        with caplog.at_level(logging.WARNING):
+            assert upgrade_of(session).wait(60)
+            frames_pass(session, 3)
+    finally:
+        session.close()
+    report = session.report()
+    assert report["error"] is None
+    assert report["upgrade"]["state"] == "failed"
+    assert words in report["upgrade"]["what"]
+    assert session._worn is before
+    assert [words in record.message for record in caplog.records] == [True]
+    assert not kept_runtime.RUNS
+
+
+def test_the_end_of_the_session_calls_it_off(model: Path) -> None:
+    session = LiveSession(settings(model, "kept-waits,ort"))
+    session.start()
+    frames_pass(session, 2)
+    session.close()
+    assert session.report()["upgrade"]["state"] == "cancelled"
+    assert session.report()["error"] is None
+
+
+def test_where_nothing_can_be_made_that_is_said(model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    session = LiveSession(settings(model, "ort"))
+    with caplog.at_level(logging.WARNING):
+        session.start()
+    session.close()
+    assert upgrade_of(session).to_dict()["state"] == UpgradeState.IDLE
+    assert "no engine was built" in caplog.text
