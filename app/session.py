@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from app import build
 from app.parts import Parts, embedded_use
+from app.places import check_places
 from app.report import build_report
 from app.settings import Settings
 from app.usage import UsageSampler, process_age_s
@@ -52,6 +53,7 @@ class LiveSession:
 
     def __init__(self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None) -> None:
         """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``."""
+        check_places(settings)
         self.settings = settings
         self._clock = clock or MonotonicClock()
         self._begun_ns = self._clock.now_ns()

@@ -86,7 +86,7 @@ class OutputSettings(_Part):
 class RunSettings(_Part):
     """How long, and what is measured."""
 
-    seconds: float | None = Field(None, gt=0)
+    seconds: float | None = Field(None, gt=0, le=31_536_000)
     report: Path | None = None
     build_engines: bool = False
     """Engines that the look's models lack are built while live, and taken as soon as they are proven."""

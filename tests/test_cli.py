@@ -142,6 +142,12 @@ BAD = {
     "model not pulled": (["--swapper", "inswapper_128", "--source", str(HOPPER), "--null"], "ffrt models pull inswapper_128", 1),
     "model file that is not there": (["--swapper", "gone.onnx", "--source", str(HOPPER), "--null"], "gone.onnx", 1),
     "no photo in --source": (["--source", "--null"], "--source was given without a photo", 2),
+    "a year and a day": (["--null", "--seconds", "1e12"], "--seconds", 2),
+    "report over a photo": (["--source", "{tmp}/grey.png", "--null", "--report", "{tmp}/./grey.png"], "a photo of --source", 2),
+    "report over the recording": (["--record", "{tmp}/a.mp4", "--report", "{tmp}/a.mp4"], "the recording", 2),
+    "report over something else": (["--null", "--report", "{tmp}/text.png"], "no report", 2),
+    "report is a folder": (["--null", "--report", "{tmp}"], "which is a folder", 2),
+    "record over the input": (["--input", "{tmp}/text.png", "--record", "{tmp}/text.png", "--overwrite"], "which is the input", 2),
     "endless": (["--null", "--seconds", "inf"], "--seconds", 2),
     "landmarks nobody knows": (["--landmarks", "foo", "--source", str(HOPPER), "--null"], "'foo'", 1),
     "identity nobody knows": (["--identity", "foo", "--source", str(HOPPER), "--null"], "'foo'", 1),
@@ -273,3 +279,11 @@ def test_the_version_is_the_packages() -> None:
     from importlib.metadata import version
 
     assert ffrt("--version").stdout.strip() == version("ffrt")
+
+
+def test_nothing_is_told_to_anybody(tmp_path: Path) -> None:
+    """ONNX Runtime keeps a device id and unsent events in the home folder of whoever does not switch that off."""
+    home = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = ffrt("--headless", "--input", "synthetic:size=320x180,frames=3", "--source", HOPPER, "--null", env=home)
+    assert done.returncode == 0, done.stderr
+    assert not [path for path in tmp_path.rglob("*") if "icrosoft" in str(path) or "onnxruntime" in path.name]

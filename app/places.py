@@ -1,0 +1,57 @@
+"""Files that a run is to write: told before anything is loaded when they cannot be, and never those that it reads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from app.errors import UsageError
+from app.settings import Settings
+
+
+def check_places(settings: Settings) -> None:
+    """Raises ``UsageError`` for a recording or a report that would overwrite a photo, the input, each other, or another kind of file."""
+    read = {"a photo of --source": list(settings.source.photos), "the input": _input(settings)}
+    record, report = settings.output.record, settings.run.report
+    if record is not None:
+        _refuse(record, "--record", read)
+    if report is not None:
+        _refuse(report, "--report", {**read, "the recording": [] if record is None else [record]})
+        _check_report(report)
+
+
+def _input(settings: Settings) -> list[Path]:
+    spec = settings.input.spec
+    return [Path(spec.removeprefix("file:"))] if "://" not in spec else []
+
+
+def _refuse(path: Path, option: str, others: dict[str, list[Path]]) -> None:
+    for what, places in others.items():
+        if any(_is_same(path, place) for place in places):
+            raise UsageError(f"{option} {path} was given, which is {what}; give another file, that one would be lost")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Also by another name, or where one of them is yet to be made."""
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):  # not there, or no path at all
+        return os.path.abspath(one) == os.path.abspath(other)
+
+
+def _check_report(path: Path) -> None:
+    if path.is_dir():
+        raise UsageError(f"--report {path} was given, which is a folder; give a file, as in {path / 'report.json'}")
+    if path.is_file() and not _is_json(path):
+        raise UsageError(f"--report {path} was given, which is there and no report; give another file, that one would be lost")
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"--report {path} was given, and {folder} cannot be written; give a file in a folder that can be")
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip()[:1] in (b"{", b"")
+    except OSError:
+        return False
