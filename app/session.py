@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import cv2
@@ -21,6 +22,7 @@ from rt.clock import Clock, MonotonicClock
 from rt.lane import Lane, Witness
 from rt.line import Line
 from rt.metrics import Metrics, Snapshot
+from rt.sinks.contract import Sink
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +42,13 @@ def limit_threads() -> None:
 class LiveSession:
     """One run. Made, started, stopped and asked by one thread, but for ``metrics``, which any thread may ask."""
 
-    def __init__(self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None) -> None:
-        """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``."""
+    def __init__(
+        self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None, further_sinks: Sequence[Sink] = ()
+    ) -> None:
+        """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``.
+
+        ``further_sinks``: beside those that Settings name, as a window's preview.
+        """
         self.settings = settings
         self._clock = clock or MonotonicClock()
         self._metrics = Metrics()
@@ -49,7 +56,7 @@ class LiveSession:
         audio = AudioBus()
         limit_threads()
         self._source = build.source(settings, self._clock)
-        sinks = build.sinks(settings, self._clock, audio)
+        sinks = [*build.sinks(settings, self._clock, audio), *further_sinks]
         detector, mesh = build.detector(settings), FaceMesh()
         look = build.look(settings, detector, mesh)
         self._tracker = build.tracker(settings, detector, mesh)
