@@ -1,0 +1,69 @@
+"""The window, offscreen: it goes live on the synthetic camera, and refuses in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.errors import AppError
+from app.gui import check_display
+
+pytest.importorskip("PySide6", exc_type=ImportError)
+pytest.importorskip("pytestqt")
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from conftest import HOPPER
+
+from app.gui import theme
+from app.gui.live import LiveState
+from app.gui.window import Window
+from app.settings import InputSettings, Settings
+
+SMALL = Settings(input=InputSettings(spec="synthetic:size=640x360,fps=30"))
+PATIENCE_MS = 60_000
+
+
+@pytest.fixture
+def window(qtbot: Any, qapp: Any) -> Iterator[Window]:
+    theme.apply(qapp, theme.LIGHT)
+    made = Window(SMALL, theme.LIGHT)
+    made.resize(1280, 820)
+    made.show()
+    yield made
+    made.close()
+
+
+def keep(window: Window, name: str) -> None:
+    folder = os.environ.get("FFRT_SCREENSHOTS")
+    if folder:
+        window.grab().save(str(Path(folder) / f"{name}.png"))
+
+
+def test_no_display_is_said() -> None:
+    with pytest.raises(AppError, match="--headless"):
+        check_display({}, "linux")
+    check_display({"DISPLAY": ":0"}, "linux")
+
+
+def test_goes_live_and_stops(window: Window, qtbot: Any) -> None:
+    keep(window, "idle")
+    window.choose_photo(HOPPER)
+    qtbot.waitUntil(lambda: window.photo == HOPPER, timeout=PATIENCE_MS)
+    window.preview.set_split(0.5)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS):
+        window.live_button.click()
+    qtbot.waitUntil(lambda: window.numbers.values["fps_out"].text() != "–", timeout=PATIENCE_MS)
+    assert window.state is LiveState.LIVE
+    keep(window, "live")
+    window.live_button.click()
+    qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+
+
+def test_a_folder_is_refused_in_words(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    window.choose_photo(tmp_path)
+    qtbot.waitUntil(lambda: "is a folder" in window.hint.text(), timeout=PATIENCE_MS)
+    assert window.photo is None
