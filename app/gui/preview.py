@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QTransform
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QTransform
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.gui.picture import closed_path, fitted, hull, to_image
@@ -142,7 +142,7 @@ class Preview(QWidget):
             painter.drawImage(area, self._image(self._layers[1]))
             painter.restore()
 
-    def _image(self, pixels: np.ndarray) -> object:
+    def _image(self, pixels: np.ndarray) -> QImage:
         image = to_image(pixels)
         return image.flipped(Qt.Orientation.Horizontal) if self.mirrored else image
 

@@ -28,8 +28,12 @@ class Theme:
     """Behind the picture."""
 
 
-LIGHT = Theme("#f5f5f7", "#ffffff", "#e2e2e7", "#1c1c21", "#62626c", "#4453d6", "#3745c0", "#ffffff", "#1f8a4c", "#a86400", "#c8323c", "#e9e9ee")
-DARK = Theme("#17181c", "#212329", "#33363f", "#f1f1f4", "#a0a3ae", "#8490ff", "#98a2ff", "#11131f", "#4cc585", "#e0a84a", "#f0717a", "#0e0f12")
+LIGHT = Theme(
+    "#f5f5f7", "#ffffff", "#e2e2e7", "#1c1c21", "#62626c", "#4453d6", "#3745c0", "#ffffff", "#1f8a4c", "#a86400", "#c8323c", "#e9e9ee"
+)
+DARK = Theme(
+    "#17181c", "#212329", "#33363f", "#f1f1f4", "#a0a3ae", "#8490ff", "#98a2ff", "#11131f", "#4cc585", "#e0a84a", "#f0717a", "#0e0f12"
+)
 
 _SHEET = Template("""
 * { font-size: 14px; color: $text; }
@@ -47,7 +51,8 @@ QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus { border: 1px solid $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
 QPushButton:disabled, QToolButton:disabled { color: $muted; }
-QPushButton#live { background: $accent; color: $on_accent; border: none; border-radius: 12px; font-size: 18px; font-weight: 600; min-height: 52px; }
+QPushButton#live { background: $accent; color: $on_accent; border: none; border-radius: 12px; font-size: 18px; font-weight: 600;
+  min-height: 52px; }
 QPushButton#live:hover, QPushButton#primary:hover { background: $accent_hover; }
 QPushButton#live:focus, QPushButton#primary:focus { border: 2px solid $text; }
 QPushButton#live:disabled, QPushButton#primary:disabled { background: $line; color: $muted; }
@@ -56,10 +61,12 @@ QPushButton#primary { background: $accent; color: $on_accent; border: none; font
 QToolButton#face { padding: 2px; border-radius: 10px; border: 2px solid transparent; background: transparent; }
 QToolButton#face:hover, QToolButton#face:focus { border-color: $line; }
 QToolButton#face:checked { border-color: $accent; background: transparent; }
-QComboBox, QLineEdit, QPlainTextEdit { background: $page; border: 1px solid $line; border-radius: 8px; padding: 6px 10px; min-height: 20px;
+QComboBox, QLineEdit, QPlainTextEdit { background: $page; border: 1px solid $line; border-radius: 8px;
+  padding: 6px 10px; min-height: 20px;
   selection-background-color: $accent; selection-color: $on_accent; }
 QComboBox::drop-down { border: none; width: 22px; }
-QComboBox QAbstractItemView { background: $card; border: 1px solid $line; selection-background-color: $accent; selection-color: $on_accent; }
+QComboBox QAbstractItemView { background: $card; border: 1px solid $line;
+  selection-background-color: $accent; selection-color: $on_accent; }
 QTabBar { background: transparent; }
 QTabBar::tab { background: transparent; color: $muted; padding: 8px 14px; border-bottom: 2px solid transparent; }
 QTabBar::tab:selected { color: $text; border-bottom: 2px solid $accent; font-weight: 600; }

@@ -58,6 +58,7 @@ class Window(QWidget):
         self.photo: Path | None = None
         self._asked: Path | None = None  # the newest photo that was given; answers about older ones are let go
         self._clock = MonotonicClock()
+        self._recording: Path | None = None
         self._check: PhotoCheck | None = None  # made and used by the photo worker
         sink = PreviewSink()
         self.control = LiveControl(sink)
@@ -89,8 +90,9 @@ class Window(QWidget):
         output = OutputSettings(
             streams=(self.stream.text().strip(),) if self.stream_on.isChecked() and self.stream.text().strip() else (),
             virtual_camera="" if self.camera_on.isChecked() else None,
-            record=self._recording if self.record_on.isChecked() else None,
-            null=False,
+            record=self._record_file() if self.record_on.isChecked() else None,
+            overwrite=self._base.output.overwrite,
+            bitrate_bps=self._base.output.bitrate_bps,
         )
         return self._base.model_copy(
             update={
@@ -100,9 +102,16 @@ class Window(QWidget):
             }
         )
 
+    def _record_file(self) -> Path:
+        """The one that was named at the start, or a new one in the person's folder, kept until the next run."""
+        if self._recording is None:
+            self._recording = self._base.output.record or Path.home() / f"ffrt-{datetime.now():%Y%m%d-%H%M%S}.mp4"
+        return self._recording
+
     def toggle_live(self) -> None:
         if self.state is LiveState.IDLE:
             self.say("")
+            self._recording = None  # every run records to a file of its own
             self.control.wish(self.settings())
         else:
             self.control.wish(None)
@@ -154,7 +163,9 @@ class Window(QWidget):
             (tr("Outline"), partial(self.preview.set_option, "outlines")),
             ("1:1", partial(self.preview.set_option, "actual_size")),
         ):
-            button = QToolButton(text=text, checkable=True)
+            button = QToolButton()
+            button.setText(text)
+            button.setCheckable(True)
             button.toggled.connect(act)
             row.addWidget(button)
         row.addStretch(1)
@@ -203,7 +214,6 @@ class Window(QWidget):
         self.stream = QLineEdit(wanted.streams[0] if wanted.streams else "", placeholderText="rtmp://server/app/key")
         self.stream.setEchoMode(QLineEdit.EchoMode.PasswordEchoOnEdit)
         self.stream.setAccessibleName(tr("Address to stream to"))
-        self._recording = wanted.record
         for box, on, kind in (
             (self.camera_on, wanted.virtual_camera is not None, "virtual-camera"),
             (self.stream_on, bool(wanted.streams), "stream"),
@@ -278,10 +288,6 @@ class Window(QWidget):
 
     def _change(self) -> None:
         """While live the line follows at once."""
-        if self.record_on.isChecked() and self._base.output.record is None and self.state is not LiveState.LIVE:
-            self._recording = Path.home() / f"ffrt-{datetime.now():%Y%m%d-%H%M%S}.mp4"
-        elif self.record_on.isChecked() and self._recording is None:
-            self._recording = Path.home() / f"ffrt-{datetime.now():%Y%m%d-%H%M%S}.mp4"
         if self.state in (LiveState.LIVE, LiveState.STARTING):
             self.control.wish(self.settings())
 
