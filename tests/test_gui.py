@@ -16,7 +16,8 @@ pytest.importorskip("PySide6", exc_type=ImportError)
 pytest.importorskip("pytestqt")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from conftest import HOPPER
+from conftest import ASTRONAUT, HOPPER
+from PySide6.QtCore import QTimer
 
 from app.gui import theme
 from app.gui.live import LiveState
@@ -67,3 +68,45 @@ def test_a_folder_is_refused_in_words(window: Window, qtbot: Any, tmp_path: Path
     window.choose_photo(tmp_path)
     qtbot.waitUntil(lambda: "is a folder" in window.hint.text(), timeout=PATIENCE_MS)
     assert window.photo is None
+
+
+def test_wears_another_photo_while_live(window: Window, qtbot: Any) -> None:
+    """…on the same line: the pictures go on being counted."""
+    window.choose_photo(HOPPER)
+    qtbot.waitUntil(lambda: window.photo == HOPPER, timeout=PATIENCE_MS)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS) as first:
+        window.live_button.click()
+    window.choose_photo(ASTRONAUT)
+    qtbot.waitUntil(lambda: window.photo == ASTRONAUT, timeout=PATIENCE_MS)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS) as later:
+        pass
+    assert later.args[0].seq > first.args[0].seq
+    assert window.state is LiveState.LIVE
+    assert not window.message.isVisible()
+
+
+def test_an_input_that_does_not_exist_is_said(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    window.camera.setItemData(window.camera.currentIndex(), str(tmp_path / "none.mp4"))
+    window.live_button.click()
+    qtbot.waitUntil(lambda: "does not exist" in window.message.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+    keep(window, "no_input")
+
+
+def test_going_live_is_not_done_by_the_event_loop(window: Window, qtbot: Any) -> None:
+    """The loop comes round while models load: the session is made on another thread."""
+    turns = []
+    timer = QTimer()
+    timer.timeout.connect(lambda: turns.append(window.state))
+    timer.start(5)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS):
+        window.live_button.click()
+    timer.stop()
+    assert turns.count(LiveState.STARTING) > 1
+
+
+def test_dark(window: Window, qapp: Any) -> None:
+    theme.apply(qapp, theme.DARK)
+    window._theme = theme.DARK
+    assert window.grab().toImage().pixelColor(4, 4).name() == theme.DARK.page
+    keep(window, "dark")

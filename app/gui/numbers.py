@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.gui.live import Pulse
 from app.gui.theme import Theme
@@ -94,56 +94,3 @@ class NumbersBar(QFrame):
             self.values["p95"].setText(f"{np.percentile(self.chart.ages_ms, 95):.0f} ms")
         self.values["dropped"].setText(str(sum(pulse.snapshot.dropped.values())))
         self.chart.update()
-
-
-class NumbersPage(QWidget):
-    """Every place and every stage."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = QLabel()
-        self._grid = QGridLayout()
-        self._grid.setColumnStretch(0, 1)
-        self._grid.setVerticalSpacing(6)
-        card = QFrame()
-        card.setObjectName("card")
-        inside = QVBoxLayout(card)
-        inside.setContentsMargins(18, 16, 18, 16)
-        inside.addLayout(self._grid)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch(1)
-        self.show_rows([(tr("Numbers are shown while live."), "", True)])
-
-    def show_pulse(self, pulse: Pulse) -> None:
-        snapshot = pulse.snapshot
-        rows: list[tuple[str, str, bool]] = [(tr("Input"), pulse.video, False)]
-        rows.append((tr("Stage, milliseconds"), "p50 · p95", True))
-        rows += [(name, f"{v['p50']:.1f} · {v['p95']:.1f}", False) for name, v in snapshot.stages_ms.items() if v]
-        rows.append((tr("Age at each output, milliseconds"), "p50 · p95", True))
-        rows += [(name, f"{v['p50']:.1f} · {v['p95']:.1f}", False) for name, v in snapshot.age_ms.items() if v]
-        rows.append((tr("Dropped, by place"), "", True))
-        rows += [(name, str(number), False) for name, number in snapshot.dropped.items()] or [(tr("none"), "0", False)]
-        self.show_rows(rows)
-
-    def show_rows(self, rows: list[tuple[str, str, bool]]) -> None:
-        """Name, value, whether it is a heading. Labels are kept: only their texts change."""
-        for number, (name, value, heading) in enumerate(rows):
-            for column, text in enumerate((name, value)):
-                item = self._grid.itemAtPosition(number, column)
-                label = item.widget() if item is not None else None
-                if not isinstance(label, QLabel):
-                    label = QLabel()
-                    self._grid.addWidget(label, number, column)
-                style = "heading" if heading else ""
-                if label.objectName() != style:
-                    label.setObjectName(style)
-                    label.style().polish(label)
-                label.setText(text)
-                label.show()
-        for number in range(len(rows), self._grid.rowCount()):
-            for column in (0, 1):
-                item = self._grid.itemAtPosition(number, column)
-                if item is not None and (widget := item.widget()) is not None:
-                    widget.hide()

@@ -203,7 +203,7 @@ class Window(QWidget):
         if not spec.startswith("synthetic:"):
             self.camera.addItem(spec, spec)
         self.camera.addItem(tr("Synthetic camera"), spec if spec not in ("synthetic:",) and spec.startswith("synthetic:") else SYNTHETIC)
-        self.camera.activated.connect(self._change)
+        self.camera.activated.connect(self._change_line)
         column.addWidget(self.camera)
         return card
 
@@ -229,7 +229,7 @@ class Window(QWidget):
             if box is self.stream_on:
                 column.addWidget(self.stream)
             column.addWidget(light)
-            box.clicked.connect(self._change)
+            box.clicked.connect(self._change_line)
         return card
 
     # --- what comes back ---
@@ -290,6 +290,11 @@ class Window(QWidget):
         """While live the line follows at once."""
         if self.state in (LiveState.LIVE, LiveState.STARTING):
             self.control.wish(self.settings())
+
+    def _change_line(self) -> None:
+        """What takes a new line takes a new recording too: the old one is whole and stays."""
+        self._recording = None
+        self._change()
 
     def _choose_sample(self, path: Path, _checked: bool = False) -> None:
         self.choose_photo(path)
