@@ -18,8 +18,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from conftest import ASTRONAUT, HOPPER
 from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.gui import theme
+from app.gui.consent import Consent, ask_once
 from app.gui.live import LiveState
 from app.gui.window import Window
 from app.settings import InputSettings, Settings
@@ -38,7 +40,7 @@ def window(qtbot: Any, qapp: Any) -> Iterator[Window]:
     made.close()
 
 
-def keep(window: Window, name: str) -> None:
+def keep(window: QWidget, name: str) -> None:
     folder = os.environ.get("FFRT_SCREENSHOTS")
     if folder:
         window.grab().save(str(Path(folder) / f"{name}.png"))
@@ -110,3 +112,21 @@ def test_dark(window: Window, qapp: Any) -> None:
     window._theme = theme.DARK
     assert window.grab().toImage().pixelColor(4, 4).name() == theme.DARK.page
     keep(window, "dark")
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_consent_is_asked_once(qtbot: Any, qapp: Any, tmp_path: Path, agrees: bool) -> None:
+    theme.apply(qapp, theme.LIGHT)
+    file = tmp_path / "config" / "consent.json"
+
+    def answer() -> None:
+        page = QApplication.activeModalWidget()
+        assert isinstance(page, Consent)
+        keep(page, "consent")
+        page.agree.click() if agrees else page.reject()
+
+    QTimer.singleShot(0, answer)
+    assert ask_once(file) is agrees
+    assert file.exists() is agrees
+    if agrees:
+        assert ask_once(file)  # nobody answers: it is not asked

@@ -11,6 +11,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.gui import theme
+from app.gui.consent import ask_once, consent_file
 from app.gui.window import Window
 from app.gui.words import Words, system_language
 from app.settings import Settings
@@ -27,6 +28,8 @@ def run(settings: Settings) -> int:
     application.installTranslator(words)
     chosen = theme.choose("system")
     theme.apply(application, chosen)
+    if not ask_once(consent_file()):
+        return 0
     window = Window(settings, chosen)
     window.resize(1280, 820)
     window.show()
