@@ -2,10 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup setup-test lint types imports pytest bench bench-quality soak test-families test-engines test-vcam clean
+.PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak test-families test-engines test-vcam clean
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
+
+demo-gui: setup-test
+	QT_QPA_PLATFORM=$${QT_QPA_PLATFORM-$$([ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || echo offscreen)} \
+		$(BIN)/python scripts/demo_gui.py demo/gui
 
 test: setup-test
 	$(MAKE) --no-print-directory lint types imports pytest

@@ -1,4 +1,4 @@
-"""`ffrt`: goes live from the command line; `--headless` needs no window. Sub-commands: demo, bench, models, engines, doctor, cameras."""
+"""`ffrt`: opens the window; `--headless` goes live without one. Sub-commands: demo, bench, models, engines, doctor, cameras."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def live(
     json: Annotated[bool, Switch] = False,
     verbose: Annotated[bool, Switch] = False,
 ) -> int:
-    """Goes live: the face of SOURCE on the person in INPUT, to every output that is named.
+    """Opens the window, or with --headless goes live at once: the face of SOURCE on the person in INPUT, to every output that is named.
 
     Parameters
     ----------
@@ -145,10 +145,6 @@ def live(
         more log lines.
     """
     console.set_up_logging(verbose)
-    if not headless:
-        raise UsageError(
-            "the window is not part of this version; add --headless, as in `ffrt --headless --source photo.jpg --input 0 --virtual-camera`"
-        )
     settings = Settings(
         source=SourceSettings(photos=source, face=source_face),
         input=_input(input, size, fps, fourcc, loop, timecode),
@@ -171,6 +167,10 @@ def live(
         ),
         run=RunSettings(seconds=seconds, report=report, build_engines=build_engines),
     )
+    if not headless:
+        from app.gui import open_window
+
+        return open_window(settings)
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --record FILE or --null")
     return _run(settings, json)

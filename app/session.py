@@ -6,6 +6,7 @@ import gc
 import logging
 import sys
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -25,6 +26,7 @@ from rt.clock import Clock, MonotonicClock
 from rt.lane import Lane, Witness
 from rt.line import Line
 from rt.metrics import Metrics, Snapshot
+from rt.sinks.contract import Sink
 
 if TYPE_CHECKING:
     from app.upgrade import Upgrade
@@ -51,8 +53,13 @@ def limit_threads() -> None:
 class LiveSession:
     """One run. Made, started, stopped and asked by one thread, but for ``metrics``, which any thread may ask."""
 
-    def __init__(self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None) -> None:
-        """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``."""
+    def __init__(
+        self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None, further_sinks: Sequence[Sink] = ()
+    ) -> None:
+        """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``.
+
+        ``further_sinks``: beside those that Settings name, as a window's preview.
+        """
         check_places(settings)
         self.settings = settings
         self._clock = clock or MonotonicClock()
@@ -63,7 +70,7 @@ class LiveSession:
         audio = AudioBus()
         limit_threads()
         self._source = build.source(settings, self._clock)
-        sinks = build.sinks(settings, self._clock, audio)
+        sinks = [*build.sinks(settings, self._clock, audio), *further_sinks]
         self._tracking, self._worn = build.parts(settings), build.parts(settings)
         detector, self._mesh = build.detector(settings, self._tracking), FaceMesh()
         look = build.look(settings, self._worn, detector, self._mesh)

@@ -66,3 +66,7 @@ if [ "$purpose" = test ]; then
     # shellcheck disable=SC2086
     [ -z "$(echo $packages)" ] || install_packages "the tests of streams and virtual cameras" $packages
 fi
+
+if [ "$purpose" = test ] && ! QT_QPA_PLATFORM=offscreen "$bin/python" -c 'from PySide6 import QtWidgets' 2>/dev/null; then
+    install_packages "the tests of the window" libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 fonts-dejavu-core
+fi

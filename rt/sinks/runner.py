@@ -45,6 +45,8 @@ class SinkRunner:
         self.state = SinkState.OPENING
         self.error: SinkError | None = None
         """The last thing that went wrong; any thread may read it."""
+        self.retry_at_ns: int | None = None
+        """When the next try begins, on the line's clock; None but while retrying. Any thread may read it."""
         self._clock = clock
         self._metrics = metrics
         self._stop = stop
@@ -155,11 +157,12 @@ class SinkRunner:
         pause_s = BACK_OFF_S[min(self._tries, len(BACK_OFF_S) - 1)]
         self._tries += 1
         self.error = error
+        self.retry_at_ns = self._clock.now_ns() + pause_s * 1_000_000_000
         self._become(SinkState.RETRYING)
         log.warning("%s; next try in %d s", error, pause_s, extra={"sink": self.sink.name})
         for frame in self._box.drain():
             self._lose(frame)
-        return self._clock.wait_until(self._clock.now_ns() + pause_s * 1_000_000_000, self._stop)
+        return self._clock.wait_until(self.retry_at_ns, self._stop)
 
     def _fail(self, error: SinkError) -> None:
         self.error = error
@@ -167,6 +170,8 @@ class SinkRunner:
         self._become(SinkState.FAILED)
 
     def _become(self, state: SinkState) -> None:
+        if state is not SinkState.RETRYING:
+            self.retry_at_ns = None
         self.state = state
         self._changed()
 

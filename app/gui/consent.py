@@ -1,0 +1,66 @@
+"""The first page: what the program does with faces, asked once and remembered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from platformdirs import user_config_path
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
+
+from app.gui.words import tr
+from app.report import write_json
+
+
+def consent_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """In ``FFRT_CONFIG`` where it is set, else in the user's configuration folder of this system."""
+    chosen = environment.get("FFRT_CONFIG", "")
+    folder = Path(chosen).expanduser() if chosen else user_config_path("ffrt", appauthor=False)
+    return folder / "consent.json"
+
+
+class Consent(QDialog):
+    """Accepted once the person agreed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("page")
+        self.setWindowTitle("ffrt")
+        self.setFixedWidth(560)
+        title = QLabel(tr("Wear only faces you may wear"))
+        title.setObjectName("title")
+        text = QLabel(
+            tr(
+                "ffrt puts the face of a photo on the person before the camera. Use your own face, faces of people who agreed, "
+                "or pictures in the public domain, and tell your audience.\n\n"
+                "Photos and pictures stay on this computer. They leave it only by the outputs that you switch on."
+            )
+        )
+        text.setWordWrap(True)
+        self.agree = QPushButton(tr("I agree"))
+        self.agree.setObjectName("primary")
+        self.agree.setDefault(True)
+        self.agree.clicked.connect(self.accept)
+        leave = QPushButton(tr("Quit"))
+        leave.clicked.connect(self.reject)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(leave)
+        row.addWidget(self.agree)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(36, 32, 36, 28)
+        column.setSpacing(20)
+        column.addWidget(title)
+        column.addWidget(text)
+        column.addLayout(row)
+
+
+def ask_once(file: Path) -> bool:
+    """True where the person agreed, now or before. Main thread; raises ``AppError`` where that cannot be kept."""
+    if file.exists():
+        return True
+    if Consent().exec() != QDialog.DialogCode.Accepted:
+        return False
+    write_json(file, {"agreed": True})
+    return True

@@ -1,0 +1,115 @@
+"""Colours and shapes of the window: one accent colour, a light and a dark palette, one style sheet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import Template
+
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours as #rrggbb."""
+
+    page: str
+    card: str
+    line: str
+    text: str
+    muted: str
+    accent: str
+    accent_hover: str
+    on_accent: str
+    good: str
+    warn: str
+    bad: str
+    stage: str
+    """Behind the picture."""
+
+
+LIGHT = Theme(
+    "#f5f5f7", "#ffffff", "#e2e2e7", "#1c1c21", "#62626c", "#4453d6", "#3745c0", "#ffffff", "#1f8a4c", "#a86400", "#c8323c", "#e9e9ee"
+)
+DARK = Theme(
+    "#17181c", "#212329", "#33363f", "#f1f1f4", "#a0a3ae", "#8490ff", "#98a2ff", "#11131f", "#4cc585", "#e0a84a", "#f0717a", "#0e0f12"
+)
+
+_SHEET = Template("""
+* { font-size: 14px; color: $text; }
+QWidget#page, QScrollArea, QScrollArea > QWidget > QWidget { background: $page; border: none; }
+QFrame#card { background: $card; border: 1px solid $line; border-radius: 12px; }
+QLabel { background: transparent; }
+QLabel#title { font-size: 26px; font-weight: 600; }
+QLabel#heading { font-size: 13px; font-weight: 600; color: $muted; }
+QLabel#muted { color: $muted; font-size: 13px; }
+QLabel#number { font-size: 19px; font-weight: 600; }
+QLabel#warn { color: $warn; font-size: 13px; }
+QLabel#message { background: $card; border: 1px solid $warn; border-radius: 10px; padding: 10px 14px; }
+QPushButton, QToolButton { background: $card; border: 1px solid $line; border-radius: 8px; padding: 7px 14px; min-height: 20px; }
+QPushButton:hover, QToolButton:hover { border-color: $accent; }
+QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus { border: 1px solid $accent; }
+QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
+QPushButton:disabled, QToolButton:disabled { color: $muted; }
+QPushButton#live { background: $accent; color: $on_accent; border: none; border-radius: 12px; font-size: 18px; font-weight: 600;
+  min-height: 52px; }
+QPushButton#live:hover, QPushButton#primary:hover { background: $accent_hover; }
+QPushButton#live:focus, QPushButton#primary:focus { border: 2px solid $text; }
+QPushButton#live:disabled, QPushButton#primary:disabled { background: $line; color: $muted; }
+QPushButton#live[live="true"] { background: $card; color: $bad; border: 2px solid $bad; }
+QPushButton#primary { background: $accent; color: $on_accent; border: none; font-weight: 600; padding: 10px 22px; }
+QToolButton#face { padding: 2px; border-radius: 10px; border: 2px solid transparent; background: transparent; }
+QToolButton#face:hover, QToolButton#face:focus { border-color: $line; }
+QToolButton#face:checked { border-color: $accent; background: transparent; }
+QComboBox, QLineEdit, QPlainTextEdit { background: $page; border: 1px solid $line; border-radius: 8px;
+  padding: 6px 10px; min-height: 20px;
+  selection-background-color: $accent; selection-color: $on_accent; }
+QComboBox::drop-down { border: none; width: 22px; }
+QComboBox QAbstractItemView { background: $card; border: 1px solid $line;
+  selection-background-color: $accent; selection-color: $on_accent; }
+QTabBar { background: transparent; }
+QTabBar::tab { background: transparent; color: $muted; padding: 8px 14px; border-bottom: 2px solid transparent; }
+QTabBar::tab:selected { color: $text; border-bottom: 2px solid $accent; font-weight: 600; }
+QTabBar::tab:focus { color: $accent; }
+QCheckBox { background: transparent; spacing: 10px; }
+QCheckBox::indicator { width: 18px; height: 18px; border-radius: 5px; border: 1px solid $muted; background: $page; }
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: none; }
+QCheckBox:focus { color: $accent; }
+QSlider { background: transparent; min-height: 24px; }
+QSlider::groove:horizontal { height: 4px; border-radius: 2px; background: $line; }
+QSlider::sub-page:horizontal { height: 4px; border-radius: 2px; background: $accent; }
+QSlider::handle:horizontal { width: 16px; height: 16px; margin: -6px 0; border-radius: 8px; background: $accent; border: 2px solid $card; }
+QSlider::handle:horizontal:focus { border: 2px solid $text; }
+QScrollBar:vertical { background: transparent; width: 8px; }
+QScrollBar::handle:vertical { background: $line; border-radius: 4px; min-height: 30px; }
+QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { height: 0; background: none; }
+QMenu { background: $card; border: 1px solid $line; padding: 6px; }
+QMenu::item { padding: 6px 22px; border-radius: 6px; }
+QMenu::item:selected { background: $accent; color: $on_accent; }
+QToolTip { background: $card; color: $text; border: 1px solid $line; padding: 4px; }
+""")
+
+
+def choose(name: str) -> Theme:
+    """``light``, ``dark``, or anything else for what the system has."""
+    if name in ("light", "dark"):
+        return LIGHT if name == "light" else DARK
+    return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128 else LIGHT
+
+
+def apply(application: QApplication, theme: Theme) -> None:
+    """Main thread."""
+    roles = QPalette.ColorRole
+    palette = QPalette()
+    for role, colour in (
+        (roles.Window, theme.page),
+        (roles.Base, theme.page),
+        (roles.WindowText, theme.text),
+        (roles.Text, theme.text),
+        (roles.PlaceholderText, theme.muted),
+        (roles.Highlight, theme.accent),
+        (roles.HighlightedText, theme.on_accent),
+    ):
+        palette.setColor(role, QColor(colour))
+    application.setPalette(palette)
+    application.setStyleSheet(_SHEET.substitute({name: getattr(theme, name) for name in Theme.__slots__}))

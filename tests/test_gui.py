@@ -1,0 +1,132 @@
+"""The window, offscreen: it goes live on the synthetic camera, and refuses in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.errors import AppError
+from app.gui import check_display
+
+pytest.importorskip("PySide6", exc_type=ImportError)
+pytest.importorskip("pytestqt")
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from conftest import ASTRONAUT, HOPPER
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.gui import theme
+from app.gui.consent import Consent, ask_once
+from app.gui.live import LiveState
+from app.gui.window import Window
+from app.settings import InputSettings, Settings
+
+SMALL = Settings(input=InputSettings(spec="synthetic:size=640x360,fps=30"))
+PATIENCE_MS = 60_000
+
+
+@pytest.fixture
+def window(qtbot: Any, qapp: Any) -> Iterator[Window]:
+    theme.apply(qapp, theme.LIGHT)
+    made = Window(SMALL, theme.LIGHT)
+    made.resize(1280, 820)
+    made.show()
+    yield made
+    made.close()
+
+
+def keep(window: QWidget, name: str) -> None:
+    folder = os.environ.get("FFRT_SCREENSHOTS")
+    if folder:
+        window.grab().save(str(Path(folder) / f"{name}.png"))
+
+
+def test_no_display_is_said() -> None:
+    with pytest.raises(AppError, match="--headless"):
+        check_display({}, "linux")
+    check_display({"DISPLAY": ":0"}, "linux")
+
+
+def test_goes_live_and_stops(window: Window, qtbot: Any) -> None:
+    keep(window, "idle")
+    window.choose_photo(HOPPER)
+    qtbot.waitUntil(lambda: window.photo == HOPPER, timeout=PATIENCE_MS)
+    window.preview.set_split(0.5)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS):
+        window.live_button.click()
+    qtbot.waitUntil(lambda: window.numbers.values["fps_out"].text() != "–", timeout=PATIENCE_MS)
+    assert window.state is LiveState.LIVE
+    keep(window, "live")
+    window.live_button.click()
+    qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+
+
+def test_a_folder_is_refused_in_words(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    window.choose_photo(tmp_path)
+    qtbot.waitUntil(lambda: "is a folder" in window.hint.text(), timeout=PATIENCE_MS)
+    assert window.photo is None
+
+
+def test_wears_another_photo_while_live(window: Window, qtbot: Any) -> None:
+    """…on the same line: the pictures go on being counted."""
+    window.choose_photo(HOPPER)
+    qtbot.waitUntil(lambda: window.photo == HOPPER, timeout=PATIENCE_MS)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS) as first:
+        window.live_button.click()
+    window.choose_photo(ASTRONAUT)
+    qtbot.waitUntil(lambda: window.photo == ASTRONAUT, timeout=PATIENCE_MS)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS) as later:
+        pass
+    assert later.args[0].seq > first.args[0].seq
+    assert window.state is LiveState.LIVE
+    assert not window.message.isVisible()
+
+
+def test_an_input_that_does_not_exist_is_said(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    window.camera.setItemData(window.camera.currentIndex(), str(tmp_path / "none.mp4"))
+    window.live_button.click()
+    qtbot.waitUntil(lambda: "does not exist" in window.message.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+    keep(window, "no_input")
+
+
+def test_going_live_is_not_done_by_the_event_loop(window: Window, qtbot: Any) -> None:
+    """The loop comes round while models load: the session is made on another thread."""
+    turns = []
+    timer = QTimer()
+    timer.timeout.connect(lambda: turns.append(window.state))
+    timer.start(5)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS):
+        window.live_button.click()
+    timer.stop()
+    assert turns.count(LiveState.STARTING) > 1
+
+
+def test_dark(window: Window, qapp: Any) -> None:
+    theme.apply(qapp, theme.DARK)
+    window._theme = theme.DARK
+    assert window.grab().toImage().pixelColor(4, 4).name() == theme.DARK.page
+    keep(window, "dark")
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_consent_is_asked_once(qtbot: Any, qapp: Any, tmp_path: Path, agrees: bool) -> None:
+    theme.apply(qapp, theme.LIGHT)
+    file = tmp_path / "config" / "consent.json"
+
+    def answer() -> None:
+        page = QApplication.activeModalWidget()
+        assert isinstance(page, Consent)
+        keep(page, "consent")
+        page.agree.click() if agrees else page.reject()
+
+    QTimer.singleShot(0, answer)
+    assert ask_once(file) is agrees
+    assert file.exists() is agrees
+    if agrees:
+        assert ask_once(file)  # nobody answers: it is not asked
