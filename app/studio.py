@@ -77,7 +77,7 @@ class Studio:
             return self._session
 
     def start(self) -> None:
-        """Goes live and returns once pictures flow; does nothing where it is live. Seconds. Raises ``AppError``, ``RtError``, ``EngineError``."""
+        """Goes live, if it is not, and returns once pictures flow: seconds. Raises ``AppError``, ``RtError``, ``EngineError``."""
         with self._work:
             if self.state is StudioState.LIVE:
                 return
