@@ -1,0 +1,217 @@
+"""The Studio: Settings, and the LiveSession of the moment. Window, command line and control interface all hold one of these.
+
+A LiveSession is one run; a Studio starts and stops them one after the other and carries the settings from each to the next.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from app.errors import AppError, NotLiveError
+from app.session import LiveSession
+from app.settings import Settings
+from engines.errors import EngineError
+from rt.errors import RtError
+from rt.frame import Frame
+from rt.lane import Witness
+from rt.metrics import Snapshot
+
+SNAPSHOT_S = 5.0
+"""How long a snapshot waits for the next frame."""
+
+
+class StudioState(StrEnum):
+    STOPPED = "stopped"
+    """Nothing runs: not started yet, or stopped when asked."""
+    STARTING = "starting"
+    LIVE = "live"
+    STOPPING = "stopping"
+    ENDED = "ended"
+    """The line ended by itself: the end of the input, or ``Studio.error``."""
+
+
+class Studio:
+    """Any thread may call anything. Starting, stopping and changing happen one at a time: a second caller waits for the first."""
+
+    def __init__(self, settings: Settings, *, witness: Witness | None = None) -> None:
+        """Costs nothing: models are loaded by ``start``. ``witness`` sees the frames of every session."""
+        self._tap = _Tap(witness)
+        self._work = threading.Lock()  # held while something is started, stopped or changed
+        self._guard = threading.Lock()  # of all below; held for moments
+        self._settings = settings
+        self._session: LiveSession | None = None
+        self._state = StudioState.STOPPED
+        self._error: str | None = None
+        self._stop_asked = False
+        self._report: dict[str, Any] | None = None
+
+    @property
+    def settings(self) -> Settings:
+        with self._guard:
+            return self._settings
+
+    @property
+    def state(self) -> StudioState:
+        with self._guard:
+            if self._state is StudioState.LIVE and self._session is not None and self._session.wait(0):
+                return StudioState.STOPPING if self._stop_asked else StudioState.ENDED
+            return self._state
+
+    @property
+    def error(self) -> str | None:
+        """Why it ended by itself or did not start; None where all is well."""
+        with self._guard:
+            if self._session is not None and self._session.line.error is not None:
+                return str(self._session.line.error)
+            return self._error
+
+    @property
+    def session(self) -> LiveSession | None:
+        """The run of the moment, to be asked and not to be started or closed."""
+        with self._guard:
+            return self._session
+
+    def start(self) -> None:
+        """Goes live, if it is not, and returns once pictures flow: seconds. Raises ``AppError``, ``RtError``, ``EngineError``."""
+        with self._work:
+            if self.state is StudioState.LIVE:
+                return
+            self._close()
+            self._go_live(None)
+
+    def stop(self) -> dict[str, Any] | None:
+        """Ends the run in order and returns its report; that of the last run where none is live, None before the first."""
+        with self._guard:
+            if self._session is not None:
+                self._stop_asked = True
+                self._session.request_stop()  # also ends a start that waits for its camera
+        with self._work:
+            self._close()
+            return self._report
+
+    def request_stop(self) -> None:
+        """Asks for the end and returns at once. Takes no lock, so a signal handler may call it."""
+        session = self._session
+        if session is not None:
+            self._stop_asked = True
+            session.request_stop()
+
+    def change(self, settings: Settings) -> None:
+        """Takes over ``settings``: a look or source from the next frame on, anything else by a new run if it is live.
+
+        Whatever cannot be used (a photo without a face, a model that is not here) raises, and all stays as it was. A camera that
+        cannot be opened raises too, and nothing is live then.
+        """
+        with self._work:
+            before = self.settings
+            if self.state is StudioState.LIVE:
+                assert self._session is not None
+                if settings.model_copy(update={"source": before.source, "look": before.look}) == before:
+                    self._session.update(settings)
+                else:
+                    following = LiveSession(settings, witness=self._tap)  # raises before anything is given up
+                    self._close()
+                    self._set(settings)
+                    self._go_live(following)
+                    return
+            self._set(settings)
+
+    def revise(self, change: Callable[[Settings], Settings]) -> None:
+        """``change`` of the settings of this moment."""
+        self.change(change(self.settings))
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """True once the run has come to its end, or where nothing runs."""
+        session = self.session
+        return session is None or session.wait(timeout_s)
+
+    def metrics(self) -> Snapshot | None:
+        """The numbers of this moment; None where nothing runs."""
+        session = self.session
+        return None if session is None else session.metrics()
+
+    def snapshot(self, timeout_s: float = SNAPSHOT_S) -> np.ndarray:
+        """uint8 [H, W, 3] BGR: the next frame as the sinks get it. Raises ``NotLiveError``."""
+        if self.state is StudioState.LIVE:
+            picture = self._tap.next_frame(timeout_s)
+            if picture is not None:
+                return picture
+        raise NotLiveError("there is no picture to take: the line is not live, or its source stands still; start it, then try again")
+
+    def _go_live(self, session: LiveSession | None) -> None:
+        with self._guard:
+            self._state, self._error, self._stop_asked = StudioState.STARTING, None, False
+        try:
+            session = session or LiveSession(self.settings, witness=self._tap)
+            with self._guard:
+                self._session = session
+            session.start()
+        except (AppError, RtError, EngineError) as error:
+            self._end(str(error))
+            raise
+        except BaseException as error:
+            self._end(f"{type(error).__name__}: {error}")
+            raise
+        with self._guard:
+            self._state = StudioState.LIVE
+
+    def _close(self) -> None:
+        session = self.session
+        if session is None:
+            return
+        with self._guard:
+            self._state = StudioState.STOPPING
+        session.close()
+        self._report = session.report()
+        self._end(None if session.line.error is None else str(session.line.error))
+
+    def _end(self, error: str | None) -> None:
+        with self._guard:
+            self._session, self._state, self._error = None, StudioState.STOPPED, error
+
+    def _set(self, settings: Settings) -> None:
+        with self._guard:
+            self._settings = settings
+
+
+class _Tap:
+    """A ``rt.lane.Witness`` before another one, that copies a frame when somebody waits for it."""
+
+    def __init__(self, witness: Witness | None) -> None:
+        self._witness = witness
+        self._changed = threading.Condition()
+        self._waiting = 0  # guarded by _changed, as is _picture
+        self._picture: np.ndarray | None = None
+        self._number = 0
+
+    def before(self, frame: Frame) -> None:
+        if self._witness is not None:
+            self._witness.before(frame)
+
+    def after(self, frame: Frame) -> None:
+        if self._waiting:
+            picture = frame.pixels.copy()
+            with self._changed:
+                self._picture = picture
+                self._number += 1
+                self._changed.notify_all()
+        if self._witness is not None:
+            self._witness.after(frame)
+
+    def next_frame(self, timeout_s: float) -> np.ndarray | None:
+        """Whoever waits gets the same picture, and must only read it."""
+        with self._changed:
+            seen = self._number
+            self._waiting += 1
+            try:
+                self._changed.wait_for(lambda: self._number > seen, timeout_s)
+                return self._picture if self._number > seen else None
+            finally:
+                self._waiting -= 1
+                if not self._waiting:  # nobody is left to take it
+                    self._picture = None

@@ -1,0 +1,148 @@
+"""Presets: kept whole, told clearly, never with a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import PresetError
+from app.presets import Preset, Presets
+from app.settings import InputSettings, LookSettings, OutputSettings, Settings, SourceSettings
+from rt.options import Blending, OnLost
+
+KEY = "sk_live_0123"
+SETTINGS = Settings(
+    source=SourceSettings(photos=(Path("/photos/ä b.jpg"),), face=2),
+    input=InputSettings(spec="0", width=1280, height=720, fps=29.97),
+    look=LookSettings(masks=("mouth",), opacity=0.25, on_lost=OnLost.BLUR, blending=Blending.SEAMLESS),
+    output=OutputSettings(streams=(f"rtmp://server/app/{KEY}",), virtual_camera="", record=Path("out.mp4")),
+)
+
+looks = st.builds(
+    LookSettings,
+    swapper=st.text(),
+    enhancer=st.none() | st.text(),
+    masks=st.lists(st.text()).map(tuple),
+    opacity=st.floats(0, 1),
+    smoothing=st.floats(0, 1),
+    max_faces=st.integers(1, 8),
+    on_lost=st.sampled_from(OnLost),
+)
+
+
+@given(looks)
+def test_every_look_comes_back_as_it_went(look: LookSettings) -> None:
+    preset = Preset(look=look)
+    assert Preset.from_toml(preset.to_toml(), "it") == preset
+
+
+@given(st.text(max_size=300))
+def test_every_name_is_kept_or_refused(name: str) -> None:
+    presets = Presets(Path("/presets"))
+    try:
+        path = presets.path(name)
+    except PresetError:
+        return
+    from urllib.parse import unquote
+
+    assert path.parent == presets.folder
+    assert not path.name.startswith(".")
+    assert unquote(path.stem) == name
+
+
+def test_a_preset_is_saved_loaded_and_applied(tmp_path: Path) -> None:
+    presets = Presets(tmp_path / "none yet")
+    assert presets.names() == []
+    kept = Preset.of(SETTINGS, source=True, input=True, output=True, addresses=("twitch",))
+    path = presets.save("Großes Kino: 大", kept)
+    assert presets.names() == ["Großes Kino: 大"]
+    assert KEY not in path.read_text()
+    back = presets.load("Großes Kino: 大").applied(Settings(), lambda name: f"rtmp://server/app/{KEY}" if name == "twitch" else "")
+    assert back == SETTINGS
+
+
+def test_a_look_alone_leaves_the_rest() -> None:
+    changed = Preset(look=LookSettings(opacity=0.5)).applied(SETTINGS, str)
+    assert changed == SETTINGS.model_copy(update={"look": LookSettings(opacity=0.5)})
+
+
+@pytest.mark.parametrize("spec", ["rtsp://me:secret@camera/live", "rtmp://server/app/key"])
+def test_an_input_with_a_secret_is_refused(spec: str) -> None:
+    with pytest.raises(PresetError, match="secret") as caught:
+        Preset.of(Settings(input=InputSettings(spec=spec)), input=True)
+    assert spec not in str(caught.value)
+
+
+BAD = {
+    "broken": ("ffrt_preset = ", "not valid TOML"),
+    "of the future": ("ffrt_preset = 2\n[look]\nmagic = 1", "newer ffrt"),
+    "something else": ("[tool.black]\nline-length = 3", "ffrt_preset = 1"),
+    "version as text": ("ffrt_preset = '1'", "ffrt_preset = 1"),
+    "version as bool": ("ffrt_preset = true", "ffrt_preset = 1"),
+    "unknown field": ("ffrt_preset = 1\n[look]\nopacty = 1.0", "look.opacty is unknown"),
+    "stream key": ("ffrt_preset = 1\n[output]\nstreams = ['rtmp://s/a/k']", "output.streams is unknown"),
+    "wrong type": ("ffrt_preset = 1\n[look]\nmax_faces = 'many'", "look.max_faces"),
+    "out of range": ("ffrt_preset = 1\n[look]\nopacity = 7", "look.opacity"),
+    "table expected": ("ffrt_preset = 1\nlook = 3", "look"),
+    "deep": ("ffrt_preset = 1\nlook = " + "[" * 5000 + "]" * 5000, "TOML"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_preset_that_cannot_be_read_is_one_sentence_and_stays(case: str, tmp_path: Path) -> None:
+    text, words = BAD[case]
+    presets = Presets(tmp_path)
+    path = presets.path("mine")
+    path.write_text(text)
+    with pytest.raises(PresetError) as caught:
+        presets.load("mine")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value).strip()
+    assert path.read_text() == text
+    with pytest.raises(PresetError):
+        presets.import_file(path, "other")
+    assert presets.names() == ["mine"]
+
+
+def test_what_is_not_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Exception, match="not text"):
+        Presets(tmp_path).load("a")
+
+
+def test_nothing_is_replaced_unasked_and_nothing_newer_ever(tmp_path: Path) -> None:
+    presets = Presets(tmp_path)
+    presets.save("a", Preset())
+    with pytest.raises(PresetError, match="already"):
+        presets.save("a", Preset(look=LookSettings(opacity=0)))
+    presets.save("a", Preset(look=LookSettings(opacity=0)), replace=True)
+    assert presets.load("a").look.opacity == 0
+    presets.path("b").write_text("ffrt_preset = 9")
+    with pytest.raises(PresetError, match="newer"):
+        presets.save("b", Preset(), replace=True)
+    assert presets.path("b").read_text() == "ffrt_preset = 9"
+
+
+def test_export_import_remove(tmp_path: Path) -> None:
+    presets = Presets(tmp_path / "presets")
+    presets.save("a", Preset(look=LookSettings(opacity=0.5)))
+    presets.export("a", tmp_path / "passed on.toml")
+    with pytest.raises(PresetError, match="exists"):
+        presets.export("a", tmp_path / "passed on.toml")
+    assert presets.import_file(tmp_path / "passed on.toml") == "passed on"
+    assert presets.load("passed on") == presets.load("a")
+    presets.remove("a")
+    with pytest.raises(PresetError, match="there are: passed on"):
+        presets.remove("a")
+    with pytest.raises(PresetError, match="does not exist"):
+        presets.import_file(tmp_path / "none.toml")
+    assert not list((tmp_path / "presets").glob("*.part"))
+
+
+def test_the_folder_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FFRT_CONFIG", str(tmp_path))
+    Presets().save("a", Preset())
+    assert (tmp_path / "presets" / "a.toml").is_file()
