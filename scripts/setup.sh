@@ -68,5 +68,5 @@ if [ "$purpose" = test ]; then
 fi
 
 if [ "$purpose" = test ] && ! QT_QPA_PLATFORM=offscreen "$bin/python" -c 'from PySide6 import QtWidgets' 2>/dev/null; then
-    install_packages "the tests of the window" libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 fonts-dejavu-core
+    install_packages "the tests of the window" libegl1 libgl1 libglib2.0-0 libxkbcommon0 libdbus-1-3 libfontconfig1 fonts-dejavu-core
 fi

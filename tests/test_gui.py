@@ -12,7 +12,7 @@ import pytest
 from app.errors import AppError
 from app.gui import check_display
 
-pytest.importorskip("PySide6", exc_type=ImportError)
+pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 pytest.importorskip("pytestqt")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
