@@ -192,6 +192,7 @@ class Line:
         except Exception as error:
             log.exception("the lane broke while it was closed")
             self.error = self.error or error
+        self._inbox.close()  # what capture still brings goes straight back to it
         for frame in [*unfinished, *self._inbox.drain()]:
             if frame.slot is not None:
                 frame.slot.release()
