@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak test-families test-engines test-vcam clean
+.PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
+.PHONY: test-families test-engines test-gpu-names test-gpu test-vcam
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
@@ -51,6 +52,14 @@ test-families: setup-test
 test-engines: setup-test
 	$(BIN)/pip install -q -e '.[engines]'
 	FFRT_SWEEP=1 $(BIN)/python -m pytest tests/test_engine_build.py tests/test_engines_cli.py tests/test_trt_api.py tests/test_tensorrt_session.py
+
+# 1 GB, no GPU: are the names that ffrt takes from CUDA's packages really there?
+test-gpu-names: setup-test
+	$(BIN)/pip install -q -e '.[gpu]'
+	$(BIN)/python -m pytest tests/test_cuda_device.py tests/test_trt_api.py
+
+test-gpu: test-gpu-names
+	FFRT_REQUIRE_GPU=1 $(BIN)/python -m pytest -m gpu
 
 test-vcam: setup-test
 	bash tests/qemu_v4l2/run.sh .venv/qemu .venv tests/qemu_v4l2/guest.py

@@ -7,11 +7,12 @@ on a GPU.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 import numpy as np
 
-from engines.device.contract import Device
+from engines.device.contract import Device, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.swap.contract import BatchSwapper, Patch, Swapper
 from rt.clock import Clock
@@ -21,6 +22,7 @@ from rt.compose.lost import Treatment, treatment
 from rt.frame import FaceState, Frame, TrackedFace
 from rt.metrics import Metrics
 from rt.options import Look, OnLost
+from rt.ring import Slot
 
 
 class FaceTracker(Protocol):
@@ -58,35 +60,64 @@ class Lane:
         self._clock = clock
         self._slow_ns = {name: round(ms * 1e6) for name, ms in (slow_ms or {}).items()}
         self._witness = witness
-        self._streams = {name: device.stream(name) for name in ("upload", "compute", "download")}
+        self._device = device
+        self._images: dict[Slot, Any] = {}  # the thread of process: where the device works on a slot's picture
         self._known: frozenset[int] = frozenset()  # compute stream: ids of the frame before
-        self._last_good: Frame | None = None  # compute stream: retained for the freeze policy
+        self._last_good: tuple[Frame, Any] | None = None  # compute stream: retained for the freeze policy
+        self._streams: dict[str, Stream] = {}
+        try:
+            for name in ("upload", "compute", "download"):
+                self._streams[name] = device.stream(name)
+        except BaseException:  # raised on: no stream is left behind
+            self.close()
+            raise
+
+    def slot_memory(self, shape: tuple[int, int, int]) -> np.ndarray:
+        """What a ring's slots are best made of for this device. Any thread, before the first frame."""
+        return self._device.pinned(shape)
 
     def process(self, frame: Frame, look: Look) -> None:
-        """Works on ``frame`` in place and returns when its pixels may be read. Raises what a step raised."""
+        """Works on ``frame`` in place and returns when its pixels may be read. Raises what a step raised.
+
+        After an error the pixels may still be written to until ``close`` has returned.
+        """
         upload, compute, download = self._streams.values()
-        upload.enqueue(self._look_at, frame)
+        pixels, image = frame.pixels, self._image(frame)
+        if self._witness is not None:
+            upload.enqueue(self._witness.before, frame, reads=(pixels,))
+        upload.upload(pixels, image)
         compute.wait(upload.record())
-        compute.enqueue(self._step, "track", self._track, frame)
-        compute.enqueue(self._step, "swap", self._swap, frame, look)
-        if look.enhancer is not None:
-            compute.enqueue(self._step, "enhance", self._enhance, frame, look)
-        compute.enqueue(self._step, "hide", self._hide, frame, look)
+        for name, step in self._steps(look):
+            compute.enqueue(self._step, name, step, frame, image, look, reads=(image,), writes=(image,))
         download.wait(compute.record())
-        download.enqueue(self._show, frame)
+        download.download(image, pixels)
+        if self._witness is not None:
+            download.enqueue(self._witness.after, frame, reads=(pixels,))
         download.record().synchronize()
 
     def close(self) -> None:
-        """Ends the streams. May be called twice."""
-        for stream in self._streams.values():
-            stream.close()
-        self._keep_for_freeze(None)
+        """Finishes what was given and ends every stream, also where one of them fails; that error is raised. May be called twice."""
+        with ExitStack() as stack:
+            stack.callback(self._keep_for_freeze, None)
+            for stream in self._streams.values():
+                stack.callback(stream.close)
+
+    def _image(self, frame: Frame) -> Any:
+        if frame.slot is None:
+            return self._device.mirror(frame.pixels)
+        if frame.slot not in self._images:
+            self._images[frame.slot] = self._device.mirror(frame.pixels)
+        return self._images[frame.slot]
+
+    def _steps(self, look: Look) -> list[tuple[str, Callable[[Frame, Any, Look], None]]]:
+        enhance = [("enhance", self._enhance)] if look.enhancer is not None else []
+        return [("track", self._track), ("swap", self._swap), *enhance, ("hide", self._hide)]
 
     # --- steps, each on the stream it was given to ---
 
-    def _step(self, name: str, work: Callable[..., None], frame: Frame, *args: object) -> None:
+    def _step(self, name: str, work: Callable[[Frame, Any, Look], None], frame: Frame, image: Any, look: Look) -> None:
         begin_ns = self._clock.now_ns()
-        work(frame, *args)
+        work(frame, image, look)
         self._linger(begin_ns, self._slow_ns.get(name, 0))
         frame.marks[name] = self._clock.now_ns() - begin_ns
 
@@ -95,75 +126,66 @@ class Lane:
         while extra_ns and self._clock.now_ns() < until_ns:
             pass  # busy on purpose: a slow stage keeps its core
 
-    def _look_at(self, frame: Frame) -> None:
-        if self._witness is not None:
-            self._witness.before(frame)
-
-    def _show(self, frame: Frame) -> None:
-        if self._witness is not None:
-            self._witness.after(frame)
-
-    def _track(self, frame: Frame) -> None:
-        frame.faces = self._tracker.update(frame.pixels, frame.captured_ns)
+    def _track(self, frame: Frame, image: Any, look: Look) -> None:
+        frame.faces = self._tracker.update(image, frame.captured_ns)
         self._metrics.count("lost_frames", any(face.state is not FaceState.SEEN for face in frame.faces))
         self._metrics.high_water("faces", max((face.id for face in frame.faces), default=0))
 
-    def _swap(self, frame: Frame, look: Look) -> None:
+    def _swap(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None:
             return
         faces = self._faces(frame, look, Treatment.SWAP)
-        for face, patch in zip(faces, _patches(look.swapper, frame, faces, look.identity), strict=True):
+        for face, patch in zip(faces, _patches(look.swapper, frame, image, faces, look.identity), strict=True):
             if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
-                host.blur_face(frame.pixels, face.points)
+                host.blur_face(image, face.points)
             else:
-                lay(frame.pixels, face.points, patch, look, look.opacity)
+                lay(image, face.points, patch, look, look.opacity)
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
             look.swapper.forget(gone)
         self._known = present
 
-    def _enhance(self, frame: Frame, look: Look) -> None:
+    def _enhance(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None or look.enhancer is None:
             return
         faces = self._faces(frame, look, Treatment.SWAP)
-        for face, patch in zip(faces, _enhanced(look.enhancer, frame, faces), strict=True):
+        for face, patch in zip(faces, _enhanced(look.enhancer, image, faces), strict=True):
             if patch is not None:
-                lay(frame.pixels, face.points, patch, look, look.enhancer_opacity)
+                lay(image, face.points, patch, look, look.enhancer_opacity)
 
-    def _hide(self, frame: Frame, look: Look) -> None:
+    def _hide(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None:
             return
         frozen = self._faces(frame, look, Treatment.FREEZE)
         if frozen and self._last_good is not None:
-            np.copyto(frame.pixels, self._last_good.pixels)
+            np.copyto(image, self._last_good[1])
             frame.repeated = True
             return
         for face in [*frozen, *self._faces(frame, look, Treatment.BLUR)]:
-            host.blur_face(frame.pixels, face.points)
+            host.blur_face(image, face.points)
         if look.on_lost is OnLost.FREEZE and frame.faces:
-            self._keep_for_freeze(frame)
+            self._keep_for_freeze((frame, image))
 
     @staticmethod
     def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
         return [face for face in frame.faces if treatment(face.state, look.on_lost) is what]
 
-    def _keep_for_freeze(self, frame: Frame | None) -> None:
-        if frame is not None and frame.slot is not None:
-            frame.slot.retain()
-        if self._last_good is not None and self._last_good.slot is not None:
-            self._last_good.slot.release()
-        self._last_good = frame
+    def _keep_for_freeze(self, good: tuple[Frame, Any] | None) -> None:
+        for kept, change in ((good, Slot.retain), (self._last_good, Slot.release)):
+            if kept is not None and kept[0].slot is not None:
+                change(kept[0].slot)
+        self._last_good = good
 
 
-def _patches(swapper: Swapper, frame: Frame, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:
+def _patches(swapper: Swapper, frame: Frame, image: Any, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:
     """One for each face: all at once where that is cheaper, else made when it is asked for, since it is valid until the next."""
     if len(faces) > 1 and isinstance(swapper, BatchSwapper):
-        return swapper.swap_all(frame.pixels, [face.points for face in faces], identity)
-    return (swapper.swap(frame.pixels, face.points, identity, face.id, frame.captured_ns) for face in faces)
+        return swapper.swap_all(image, [face.points for face in faces], identity)
+    return (swapper.swap(image, face.points, identity, face.id, frame.captured_ns) for face in faces)
 
 
-def _enhanced(enhancer: Enhancer, frame: Frame, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:
+def _enhanced(enhancer: Enhancer, image: Any, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:
     """The same of an enhancer."""
     if len(faces) > 1 and isinstance(enhancer, BatchEnhancer):
-        return enhancer.enhance_all(frame.pixels, [face.points for face in faces])
-    return (enhancer.enhance(frame.pixels, face.points) for face in faces)
+        return enhancer.enhance_all(image, [face.points for face in faces])
+    return (enhancer.enhance(image, face.points) for face in faces)

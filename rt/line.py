@@ -147,7 +147,7 @@ class Line:
     def _open_source(self) -> None:
         self.video = self._source.open(self._stop, self._audio)
         slots = OWN_SLOTS + sum(runner.slots_needed for runner in self.runners)
-        self._ring = SlotRing(slots, self.video.height, self.video.width)
+        self._ring = SlotRing(slots, self.video.height, self.video.width, self._lane.slot_memory)
         self._opened.set()
 
     def _take_in(self, grab: Grab) -> None:
@@ -171,17 +171,19 @@ class Line:
     # --- infer thread ---
 
     def _infer(self) -> None:
+        frame = None
         try:
             while (frame := self._inbox.take()) is not None:
                 self._lane.process(frame, self._current_look())
                 self._publish(frame)
+                frame = None
         except Closed:
             pass  # the end of the input
         except Exception as error:
             log.exception("the lane broke unexpectedly")
             self.error = error
         finally:
-            self._finish()
+            self._finish([] if frame is None else [frame])
 
     def _current_look(self) -> Look:
         """Called between two frames: whatever came before this look is no longer in use."""
@@ -200,12 +202,18 @@ class Line:
             runner.offer(frame)
         frame.slot.release()
 
-    def _finish(self) -> None:
+    def _finish(self, unfinished: list[Frame]) -> None:
+        """``unfinished``: what the lane broke on; its slot is free again once the lane has let go of it."""
         self._stop.set()
-        for frame in self._inbox.drain():
+        try:
+            self._lane.close()
+        except Exception as error:
+            log.exception("the lane broke while it was closed")
+            self.error = self.error or error
+        self._inbox.close()  # what capture still brings goes straight back to it
+        for frame in [*unfinished, *self._inbox.drain()]:
             if frame.slot is not None:
                 frame.slot.release()
-        self._lane.close()
         with self._look_lock:
             self._takes_looks = False
         self._current_look()

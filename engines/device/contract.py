@@ -6,8 +6,10 @@ between them; giving work returns at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 
 class Event(Protocol):
@@ -26,8 +28,19 @@ class Event(Protocol):
 class Stream(Protocol):
     """Work in order. One thread gives it work."""
 
-    def enqueue(self, work: Callable[..., Any], *args: Any) -> None:
-        """Asynchronous: adds work to the end. After a failure later work is skipped until the error was raised."""
+    def enqueue(self, work: Callable[..., Any], *args: Any, reads: Sequence[Any] = (), writes: Sequence[Any] = ()) -> None:
+        """Asynchronous: adds work to the end. After a failure later work is skipped until the error was raised.
+
+        ``reads``, ``writes``: the arrays it touches. Only the checking device looks at them.
+        """
+        ...
+
+    def upload(self, pixels: np.ndarray, image: Any) -> None:
+        """Asynchronous: copies a slot's pixels to their ``mirror``; nothing where both are the same memory."""
+        ...
+
+    def download(self, image: Any, pixels: np.ndarray) -> None:
+        """Asynchronous: the way back."""
         ...
 
     def record(self) -> Event:
@@ -51,4 +64,15 @@ class Device(Protocol):
 
     def stream(self, name: str) -> Stream:
         """A new stream; the name is for people and profilers."""
+        ...
+
+    def pinned(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Zeroed uint8 memory of the host that this device copies from and to the fastest way. Raises ``DeviceError``."""
+        ...
+
+    def mirror(self, pixels: np.ndarray) -> Any:
+        """The array in which steps work on a picture that lies in ``pixels``: ``pixels`` itself, or memory of the device, shaped alike.
+
+        Allocates: ask once for each slot. Raises ``DeviceError``.
+        """
         ...

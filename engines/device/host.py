@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from engines.device.contract import Event, Stream
 from engines.errors import DeviceError
@@ -43,8 +45,16 @@ class HostStream:
         self._thread = threading.Thread(target=self._run, name=f"stream-{name}", daemon=True)
         self._thread.start()
 
-    def enqueue(self, work: Callable[..., Any], *args: Any) -> None:
+    def enqueue(self, work: Callable[..., Any], *args: Any, reads: Sequence[Any] = (), writes: Sequence[Any] = ()) -> None:
         self._give(lambda: self._attempt(work, *args))
+
+    def upload(self, pixels: np.ndarray, image: np.ndarray) -> None:
+        if image is not pixels:
+            self.enqueue(np.copyto, image, pixels)
+
+    def download(self, image: np.ndarray, pixels: np.ndarray) -> None:
+        if image is not pixels:
+            self.enqueue(np.copyto, pixels, image)
 
     def record(self) -> HostEvent:
         event = HostEvent()
@@ -89,3 +99,9 @@ class HostDevice:
 
     def stream(self, name: str) -> Stream:
         return HostStream(name)
+
+    def pinned(self, shape: tuple[int, ...]) -> np.ndarray:
+        return np.zeros(shape, np.uint8)
+
+    def mirror(self, pixels: np.ndarray) -> np.ndarray:
+        return pixels

@@ -1,0 +1,63 @@
+"""The CUDA device: its names exist in the packages that are installed, and without a GPU it says what is missing."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+from engines.device.cuda import CudaDevice
+from engines.device.cuda_probe import find_gpus
+from engines.errors import DeviceError
+
+NAMES = {
+    "cuda.core": (
+        "Device.set_current Device.create_stream StreamOptions Stream.handle Stream.record Stream.wait Stream.sync Stream.close "
+        "Event.sync Event.is_done"
+    ),
+    "cupy": "empty ndarray.set ndarray.get cuda.MemoryPool.set_limit cuda.MemoryPool.malloc cuda.ExternalStream "
+    "cuda.ExternalStream.__enter__ cuda.alloc_pinned_memory cuda.using_allocator cuda.memory.OutOfMemoryError",
+}
+
+
+@pytest.mark.parametrize("package", NAMES)
+def test_every_name_exists_in_the_installed_package(package: str) -> None:
+    module = pytest.importorskip(package)
+    source = inspect.getsource(importlib.import_module("engines.device.cuda"))
+    for name in NAMES[package].split():
+        found = module
+        for part in name.split("."):
+            assert hasattr(found, part), f"{package} has no {name}"
+            found = getattr(found, part)
+        assert name.rpartition(".")[2] in source or "__" in name
+
+
+@pytest.mark.skipif(find_gpus()[0] > 0, reason="a GPU is here")
+def test_without_a_gpu_the_error_names_what_is_missing() -> None:
+    with pytest.raises(DeviceError, match=r"cuda:0 was asked for"):
+        CudaDevice(0)
+
+
+@pytest.mark.gpu
+def test_a_picture_goes_up_over_and_down_again() -> None:
+    device = CudaDevice(0)
+    pixels = device.pinned((36, 64, 3))
+    pixels[...] = np.arange(pixels.size).reshape(pixels.shape) % 251
+    expected = 255 - pixels
+    image = device.mirror(pixels)
+    upload, compute, download = (device.stream(name) for name in ("upload", "compute", "download"))
+
+    def invert() -> None:
+        image[...] = 255 - image
+
+    upload.upload(pixels, image)
+    compute.wait(upload.record())
+    compute.enqueue(invert)
+    download.wait(compute.record())
+    download.download(image, pixels)
+    download.record().synchronize()
+    for stream in (upload, compute, download):
+        stream.close()
+    np.testing.assert_array_equal(pixels, expected)
