@@ -153,3 +153,12 @@ def test_a_patch_without_a_fading_edge_is_left_alone() -> None:
     before = patch.pixels.copy()
     match_seam(frame, patch)
     np.testing.assert_array_equal(patch.pixels, before)
+
+
+def test_hair_on_the_seam_does_not_darken_the_face() -> None:
+    """A dark bar of the frame lies across the seam on one side: the step there is no light, and the patch's middle keeps its colour."""
+    frame = np.full((200, 200, 3), 150, np.uint8)
+    frame[:, :40] = 0
+    patch = Patch(np.full((160, 160, 3), 150, np.uint8), soft_box(160).copy(), 20, 20)
+    match_seam(frame, patch)
+    assert np.abs(patch.pixels[80, 80].astype(int) - 150).max() <= 12

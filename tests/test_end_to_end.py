@@ -62,6 +62,10 @@ def test_a_server_that_dies_is_found_again_while_the_recording_goes_on(server: R
     assert "Traceback" not in errors
 
 
+UNNOTICED_S = 0.045
+"""Sound that comes so much too early is not noticed; more may be late (ITU-R BT.1359-1, 45 and 125 ms). A picture at 25 fps is 40 ms."""
+
+
 def test_sound_and_picture_of_a_file_are_in_step_at_the_viewer(server: RtmpServer, tmp_path: Path) -> None:
     """A white picture and a tone once a second; what a viewer records has both at the same times, to within a picture."""
     clip, seen = tmp_path / "claps.mkv", tmp_path / "seen.mkv"
@@ -76,7 +80,7 @@ def test_sound_and_picture_of_a_file_are_in_step_at_the_viewer(server: RtmpServe
     white_s, tone_s = clap_times(seen)
     assert len(white_s) >= 3
     offsets = [white - min(tone_s, key=lambda tone: abs(tone - white)) for white in white_s]
-    assert max(map(abs, offsets)) < 1 / 25, offsets
+    assert max(map(abs, offsets)) < UNNOTICED_S, offsets
 
 
 def write_claps(path: Path, seconds: int) -> None:

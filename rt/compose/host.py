@@ -46,6 +46,10 @@ SEAM_ALPHA = (8, 200)
 """Alpha of the ring in which patch and frame are compared: where the eye compares them."""
 
 
+SEAM_SPREAD = 24.0
+"""Levels by which the step may differ from its median along the seam: more is hair, a hand or the background, not light."""
+
+
 def match_seam(pixels: np.ndarray, patch: Patch) -> None:
     """Moves ``patch.pixels`` (in place, by 127 levels at most) so that along its seam they have the colours of ``pixels``
     (uint8 [H, W, 3] BGR).
@@ -60,10 +64,17 @@ def match_seam(pixels: np.ndarray, patch: Patch) -> None:
     ring = ((alpha >= SEAM_ALPHA[0]) & (alpha <= SEAM_ALPHA[1])).astype(np.float32)
     if not ring.any():
         return
-    step = (below.astype(np.float32) - above) * ring[..., None]
+    step = _usual(below.astype(np.float32) - above, ring > 0) * ring[..., None]
     membrane = np.clip(np.round(_filled(step, ring)) + 128, 0, 255).astype(np.uint8)  # bytes: four times as fast as floats
     wide = cv2.resize(membrane, (width, height), interpolation=cv2.INTER_LINEAR)
     cv2.addWeighted(patch.pixels, 1, wide, 1, -128, dst=patch.pixels)
+
+
+def _usual(step: np.ndarray, ring: np.ndarray) -> np.ndarray:
+    """``step`` without what is no step between two skins: a strand of hair or a finger on the seam would darken half of the face."""
+    middle = np.median(step[ring], axis=0)
+    usual: np.ndarray = np.clip(step, middle - SEAM_SPREAD, middle + SEAM_SPREAD)
+    return usual
 
 
 def _cells(picture: np.ndarray) -> np.ndarray:
