@@ -529,7 +529,10 @@ def _run(settings: Settings, as_json: bool) -> int:
     from app.run import run_session
     from app.session import LiveSession
 
-    report = run_session(LiveSession(settings))
+    session = LiveSession(settings)
+    if not settings.source.photos:
+        console.note("no --source was given: the picture passes as it is, with the face that is filmed")
+    report = run_session(session)
     _print(report, as_json)
     return _status(report)
 

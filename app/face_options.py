@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -30,7 +30,7 @@ class FaceOptions:
     identity
         a model that swappers are fed by; the one that they were trained with otherwise.
     mask
-        what stays the target's own: hands, mouth, none, a model or a file. May be given several times.
+        what stays the target's own: hands, mouth, none, models or files, one or several.
     enhancer
         a model or file that sharpens the swapped face.
     enhancer_opacity
@@ -50,7 +50,7 @@ class FaceOptions:
     detector: str = "blazeface-full"
     landmarks: str | None = None
     identity: str | None = None
-    mask: tuple[str, ...] = ("hands",)
+    mask: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = ("hands",)
     enhancer: str | None = None
     enhancer_opacity: float = 0.8
     enhancer_weight: float = 0.5
