@@ -168,3 +168,8 @@ def test_path_that_cannot_be_recorded_to_is_refused_at_once(tmp_path: Path, name
     with pytest.raises(SinkError, match=text):
         RecorderSink(tmp_path / name, AudioQueue(1))
     assert (tmp_path / "taken.mp4").read_bytes() == b"a film"
+
+
+def test_a_recording_without_a_picture_leaves_no_file(tmp_path: Path) -> None:
+    record(tmp_path / "clip.mp4", [], VideoFormat(64, 48, 30))
+    assert not (tmp_path / "clip.mp4").exists()

@@ -83,7 +83,7 @@ class RecorderSink:
         """A recording needs no repeated pictures."""
 
     def close(self) -> None:
-        """Also after an error: what was written so far stays playable."""
+        """Also after an error: what was written so far stays playable. A file in which there is no picture is removed."""
         container, self._container = self._container, None
         if container is None:
             return
@@ -93,6 +93,8 @@ class RecorderSink:
                     self._tracks.finish()
             finally:
                 container.close()
+        if self._start_ns is None:  # no picture ever came: a file without one is none that a player opens
+            self._path.unlink(missing_ok=True)
 
     def statistics(self) -> dict[str, Any]:
         tracks = self._tracks
