@@ -1,4 +1,4 @@
-"""Runs a session to its end: by itself, after so many seconds, by Ctrl-C or by SIGTERM."""
+"""Runs a session to its end: by itself, after so many seconds, by Ctrl-C, SIGTERM, or a terminal that closes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def exit_status(report: dict[str, Any]) -> int:
 
 @contextmanager
 def _stop_signals(session: LiveSession) -> Iterator[None]:
-    """The first SIGINT or SIGTERM asks for an orderly end, the second one ends the process at once."""
+    """The first of the signals asks for an orderly end, the second one ends the process at once."""
     asked = False
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -49,7 +49,9 @@ def _stop_signals(session: LiveSession) -> Iterator[None]:
         asked = True
         session.request_stop()
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # a terminal that closes; nohup outlives it
+        numbers.append(signal.SIGHUP)
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield

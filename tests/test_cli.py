@@ -64,8 +64,10 @@ def test_json_goes_to_stdout_alone() -> None:
     assert json.loads(done.stdout)["frames_out"] > 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    if number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("these tests run under nohup, which ffrt respects")
     recording, report = tmp_path / "out.mkv", tmp_path / "report.json"
     process = start("--headless", "--input", "synthetic:size=320x180", "--record", recording, "--report", report)
     wait_for_bytes(recording, 20_000)
@@ -154,6 +156,7 @@ BAD = {
     "too many faces": (["--max-faces", "0", "--null"], "--max-faces", 2),
     "low bitrate": (["--bitrate", "2", "--null"], "--bitrate", 2),
     "face zero": (["--source", str(HOPPER), "--source-face", "0", "--null"], "--source-face", 2),
+    "an address that is silent": (["--input", "udp://127.0.0.1:9", "--null"], "nothing came within 8 s", 1),
     "no frames": (["--input", "synthetic:frames=0", "--null"], "frames=0", 1),
     "stall before the start": (["--input", "synthetic:stall=-1:2", "--null"], "stall=-1", 1),
     "motion that is no number": (["--input", "synthetic:motion=nan", "--null"], "motion=nan", 1),

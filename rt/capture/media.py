@@ -188,7 +188,8 @@ class MediaSource:
 
     def _cannot_open(self, error: av.error.FFmpegError) -> str:
         if "://" in self._spec:
-            return f"{self._shown} cannot be opened: {error.strerror}; check the address and that it is on the air"
+            why = f"nothing came within {TIMEOUT_S[0]:g} s" if isinstance(error, av.error.ExitError) else error.strerror
+            return f"{self._shown} cannot be opened: {why}; check the address and that it is on the air"
         return f"{self._shown} is no video that can be read: {error.strerror}; give a video file, an address, a camera or synthetic:"
 
     def _set_threads(self) -> None:
