@@ -155,12 +155,12 @@ def _view(model: str) -> tuple[str, Crop]:
         kind, name = Kind(shelf.find(model).kind), model
     else:
         raise ModelError(f"{model} is neither a file nor a model that is here; `ffrt models list` shows those that are")
-    if kind is Kind.CONVERTER:
-        raise ModelError(f"{model} takes no picture, and so no crops: it is of the kind {kind}")
+    if kind is Kind.DETECTOR:
+        return _framed(Framing.SCENE)
     part = build.parts(Settings(look=LookSettings(runtime="ort"))).named(kind, name)
-    if hasattr(part, "crop"):  # swappers, enhancers and recognisers, which say what they look at
-        return f"{part.name}'s own crop", part.crop
-    return _framed(Framing.SCENE if kind is Kind.DETECTOR else Framing.FACE)
+    if not hasattr(part, "crop"):  # what looks at pictures says at which
+        raise ModelError(f"{model} takes no picture, and so no crops: it is of the kind {kind} and makes numbers of numbers")
+    return f"{part.name}'s own crop", part.crop
 
 
 def _framed(framing: Framing) -> tuple[str, Crop]:

@@ -13,7 +13,7 @@ import cv2
 from threadpoolctl import threadpool_limits
 
 from app import build
-from app.parts import Parts, embedded_use
+from app.parts import Parts, embedded_uses
 from app.places import check_places
 from app.report import build_report
 from app.settings import Settings
@@ -79,7 +79,7 @@ class LiveSession:
         self.line = Line(self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode)
         self._ready_ns = self._clock.now_ns()
         self._changing = threading.Lock()  # held while another look is made: by an upgrade, or by whoever calls update
-        self._retired: list[tuple[threading.Event, Parts]] = []  # guarded by _changing, as are settings and _worn once started
+        self._retired: list[tuple[threading.Event, Parts]] = []  # guarded by _changing, as are settings, _tracking and _worn once started
         self.upgrade: Upgrade | None = None
         """Of a session that builds engines; set by ``start``."""
         self._models: tuple[ModelUse, ...] = ()
@@ -103,7 +103,7 @@ class LiveSession:
             self._begin_upgrade()
 
     def update(self, settings: Settings) -> None:
-        """Wears other photos, another swapper or another look from the next frame on; what else differs takes a new session.
+        """Wears other photos, another swapper, detector or look from the next frame on; what else differs takes a new session.
 
         Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo that cannot be used changes
         nothing. Raises as the constructor does.
@@ -156,7 +156,7 @@ class LiveSession:
     def _begin_upgrade(self) -> None:
         from app.upgrade import Upgrade, wanted
 
-        self.upgrade = Upgrade(wanted(self._worn.open_models), self._switch_over)
+        self.upgrade = Upgrade(wanted((*self._tracking.open_models, *self._worn.open_models)), self._switch_over)
         self.upgrade.start()
 
     def _switch_over(self) -> None:
@@ -166,15 +166,18 @@ class LiveSession:
 
     def _wear(self, settings: Settings) -> None:
         """Makes the parts and hands them to the line; those before are closed once no frame is worked on with them."""
-        here = build.parts(settings)
+        tracking, worn = build.parts(settings), build.parts(settings)
         try:
-            look = build.look(settings, here, build.detector(settings, here), FaceMesh())
+            detector = build.detector(settings, tracking)
+            look = build.look(settings, worn, detector, FaceMesh())
         except BaseException:  # raised on; what was opened for nothing is not kept
-            here.close()
+            tracking.close()
+            worn.close()
             raise
-        released = self.line.update(look)
-        self._retired.append((released, self._worn))
-        self._worn = here
+        self._tracker.find_with(detector)
+        released = self.line.update(look)  # and what comes before is not in use any more, the detector neither
+        self._retired += [(released, self._tracking), (released, self._worn)]
+        self._tracking, self._worn = tracking, worn
         released.wait(RELEASE_S)
         self._close_retired()
 
@@ -192,5 +195,5 @@ class LiveSession:
 
     def _uses(self) -> tuple[ModelUse, ...]:
         """Of what is worn and of what finds faces, each model once."""
-        found = (*self._tracking.uses(), embedded_use("facemesh", self._mesh.runtime), *self._worn.uses())
+        found = (*self._tracking.uses(), *embedded_uses(self._mesh), *self._worn.uses())
         return tuple({use.model: use for use in found}.values())

@@ -12,7 +12,7 @@ from engines.build.parity import refuse_half_swapper
 from engines.errors import ModelError
 from engines.family import Family, Kind, ModelFile
 from engines.registry import Registry
-from engines.session import ModelUse, RuntimeChoice, Session, choose_runtime, open_session, runtime_order, runtimes
+from engines.session import ModelUse, RuntimeChoice, Session, Shapes, choose_runtime, open_session, runtime_order, runtimes
 from engines.store.catalog import Catalog
 from engines.store.identify import identify
 from engines.store.shelf import Card, Shelf
@@ -31,6 +31,8 @@ class OpenModel:
     path: Path
     session: Session
     choice: RuntimeChoice
+    shapes: Shapes
+    """As ``engines.family.Kit.session`` was given them."""
 
     def use(self) -> ModelUse:
         """For a report."""
@@ -89,11 +91,11 @@ class ModelKit:
         mend = f"run `ffrt models pull {known[0]}`" if known else "import one with `ffrt models import FILE`"
         raise ModelError(f"this needs the {kind} model {' or '.join(names)}, which is not here; {mend}")
 
-    def session(self, model: ModelFile) -> Session:
+    def session(self, model: ModelFile, shapes: Shapes | None = None) -> Session:
         """See ``engines.family.Kit``. Raises ``DeviceError`` where no runtime of the order can run the model."""
         choice = self._choice(model)
         session = open_session(model.path, runtime=choice.runtime, threads=self._threads)
-        self._sessions.append(OpenModel(model.name, model.path, session, choice))
+        self._sessions.append(OpenModel(model.name, model.path, session, choice, shapes or {}))
         return session
 
     @property

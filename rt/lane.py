@@ -14,10 +14,12 @@ import numpy as np
 
 from engines.device.contract import Device, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
+from engines.mask.contract import Cover
 from engines.swap.contract import BatchSwapper, Patch, Swapper
 from rt.clock import Clock
 from rt.compose import host
-from rt.compose.lay import lay
+from rt.compose.lay import covers_of, lay
+from rt.compose.layers import Layers
 from rt.compose.lost import Treatment, treatment
 from rt.frame import FaceState, Frame, TrackedFace
 from rt.metrics import Metrics
@@ -63,6 +65,9 @@ class Lane:
         self._device = device
         self._images: dict[Slot, Any] = {}  # the thread of process: where the device works on a slot's picture
         self._known: frozenset[int] = frozenset()  # compute stream: ids of the frame before
+        self._layers = Layers()  # compute stream
+        self._worn: list[list[TrackedFace]] = []  # compute stream: faces of this frame that were swapped, in the order of that
+        self._covers: dict[int, tuple[Cover, ...]] = {}  # compute stream: what the masks said of each
         self._last_good: tuple[Frame, Any] | None = None  # compute stream: retained for the freeze policy
         self._streams: dict[str, Stream] = {}
         try:
@@ -135,11 +140,14 @@ class Lane:
         if look.swapper is None or look.identity is None:
             return
         faces = self._faces(frame, look, Treatment.SWAP)
-        for face, patch in zip(faces, _patches(look.swapper, frame, image, faces, look.identity), strict=True):
-            if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
-                host.blur_face(image, face.points)
-            else:
-                lay(image, face.points, patch, look, look.opacity)
+        self._worn = self._layers.of(faces)
+        self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
+        for layer in self._worn:
+            for face, patch in zip(layer, _patches(look.swapper, frame, image, layer, look.identity), strict=True):
+                if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
+                    host.blur_face(image, face.points)
+                else:
+                    lay(image, patch, self._covers[face.id], look.blending, look.opacity)
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
             look.swapper.forget(gone)
@@ -148,10 +156,10 @@ class Lane:
     def _enhance(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None or look.enhancer is None:
             return
-        faces = self._faces(frame, look, Treatment.SWAP)
-        for face, patch in zip(faces, _enhanced(look.enhancer, image, faces), strict=True):
-            if patch is not None:
-                lay(image, face.points, patch, look, look.enhancer_opacity)
+        for layer in self._worn:
+            for face, patch in zip(layer, _enhanced(look.enhancer, image, layer), strict=True):
+                if patch is not None:
+                    lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity)
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None:

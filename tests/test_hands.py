@@ -18,7 +18,7 @@ from engines.hands.palm import PalmDetector, hand_roi, upright_angle
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
 from engines.mask import masks
-from engines.mask.hands import cover
+from engines.mask.hands import take_out
 
 OPEN_HAND = np.array(
     [
@@ -74,7 +74,7 @@ def test_a_palm_looks_for_its_hand_along_the_fingers() -> None:
 def test_a_hand_is_taken_out_of_the_patch(angle: float) -> None:
     hand = turned(OPEN_HAND, angle, 320, 240)
     patch = whole()
-    cover(patch, hand)
+    take_out(patch, hand)
     for finger in FINGERS:
         for x, y in np.round(hand[list(finger)]).astype(int):
             assert patch.alpha[y, x] == 0
@@ -87,8 +87,8 @@ def test_a_hand_is_taken_out_of_the_patch(angle: float) -> None:
 
 def test_a_patch_that_does_not_start_at_the_corner() -> None:
     large, part = whole(), whole(200, 300, left=200, top=100)
-    cover(large, turned(OPEN_HAND, 0.4, 320, 240))
-    cover(part, turned(OPEN_HAND, 0.4, 320, 240))
+    take_out(large, turned(OPEN_HAND, 0.4, 320, 240))
+    take_out(part, turned(OPEN_HAND, 0.4, 320, 240))
     assert np.abs(part.alpha.astype(int) - large.alpha[100:300, 200:500]).max() <= 128  # the soft edge is blurred at the patch's border
     assert np.array_equal(part.alpha[20:-20, 20:-20], large.alpha[120:280, 220:480])
 
@@ -96,14 +96,14 @@ def test_a_patch_that_does_not_start_at_the_corner() -> None:
 @pytest.mark.parametrize("place", [(-900.0, 0.0), (2000.0, 2000.0)])
 def test_a_hand_elsewhere_changes_nothing(place: tuple[float, float]) -> None:
     patch = whole()
-    cover(patch, turned(OPEN_HAND, 0, *place))
+    take_out(patch, turned(OPEN_HAND, 0, *place))
     assert (patch.alpha == 255).all()
 
 
 def test_alpha_is_only_lowered() -> None:
     patch = whole()
     patch.alpha[:] = 40
-    cover(patch, turned(OPEN_HAND, 0, 320, 240))
+    take_out(patch, turned(OPEN_HAND, 0, 320, 240))
     assert patch.alpha.max() == 40
     assert patch.alpha.min() == 0
 
@@ -113,7 +113,7 @@ def test_no_hand_no_mask(astronaut: np.ndarray) -> None:
     (face,) = find_faces(astronaut, detectors["blazeface-full"](), FaceMesh())
     mask, patch = masks["hands"](), whole(*astronaut.shape[:2])
     for _ in range(7):  # a search for palms, and one again
-        mask.limit(astronaut, face.points, patch)
+        mask.covers(astronaut, [face.points])[0](patch)
     assert (patch.alpha == 255).all()
 
 
@@ -125,7 +125,7 @@ def test_an_empty_picture_holds_no_palm(level: int) -> None:
 @pytest.mark.parametrize("points", [np.full((468, 3), np.nan, np.float32), np.full((468, 3), -9000, np.float32)])
 def test_points_that_are_no_face(points: np.ndarray) -> None:
     patch = whole()
-    masks["hands"]().limit(np.zeros((480, 640, 3), np.uint8), points, patch)
+    masks["hands"]().covers(np.zeros((480, 640, 3), np.uint8), [points])[0](patch)
     assert (patch.alpha == 255).all()
 
 
@@ -135,7 +135,7 @@ def test_a_hand_over_a_face_stays_the_targets(shared_data: Path) -> None:
     assert image is not None
     face = find_faces(image, detectors["blazeface-full"](), FaceMesh())[0]
     patch = whole(*image.shape[:2])
-    masks["hands"]().limit(image, face.points, patch)
+    masks["hands"]().covers(image, [face.points])[0](patch)
     for x, y in ((425, 200), (400, 250), (360, 320)):  # fingers and the back of the hand, as one sees them in the picture
         assert patch.alpha[y, x] == 0, (x, y)
     for x, y in ((430, 120), (495, 215), (520, 260)):  # forehead, the other eye, its cheek

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import cv2
 import numpy as np
 
 from engines.face import Patch
 from engines.mask import masks
+from engines.mask.contract import Cover
 from engines.mesh.regions import LIPS
 
 OUTER_LIPS = tuple(LIPS[:20])
@@ -30,8 +34,12 @@ class MouthMask:
             raise ValueError(f"the mouth's strength is {strength}; give a number from 0 (swapped) to 1 (the target's own)")
         self._strength = strength
 
-    def limit(self, image: np.ndarray, points: np.ndarray, patch: Patch) -> None:
-        """See ``engines.mask.contract.Mask``. Works on the box of the mouth alone: 0.1 ms for a face of 300 pixels."""
+    def covers(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Cover]:
+        """See ``engines.mask.contract.Mask``; the picture is not looked at."""
+        return [partial(self._limit, points) for points in faces]
+
+    def _limit(self, points: np.ndarray, patch: Patch) -> None:
+        """Works on the box of the mouth alone: 0.1 ms for a face of 300 pixels."""
         ring = points[list(OUTER_LIPS), :2] - np.array([patch.left, patch.top], np.float32)
         if not self._strength or not np.isfinite(ring).all():
             return
