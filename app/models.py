@@ -87,8 +87,9 @@ class Models:
         return self._card_row(pull(self.catalog[name], self.shelf, self._families(), mirrors=mirrors, progress=progress))
 
     def import_file(self, path: Path, family: str | None = None, name: str | None = None) -> dict[str, Any]:
-        """Tells what a file is, copies it onto the shelf and returns its row. Raises ``ModelError``.
+        """Tells what a file is, copies it onto the shelf and returns its row, with ``told_by`` (``engines.store.identify.ToldBy``).
 
+        Raises ``ModelError``.
         ``family``: which one, for a graph that fits several. ``name``: what to call it; the catalogue's or the file's name otherwise.
         """
         from engines.store.identify import identify
@@ -98,7 +99,7 @@ class Models:
         present = self.shelf.has(found.sha256)
         if present is not None and (name or present.name) == present.name and found.family == present.family:
             self.shelf.verify(present)
-            return self._card_row(present)
+            return {**self._card_row(present), "told_by": str(found.told_by)}
         origin = str(path.resolve())
         if found.entry is not None:
             card = card_of(found.entry, found.sha256, found.graph, origin)
@@ -120,7 +121,7 @@ class Models:
         card = replace(card, name=name or found.name, family=found.family, kind=found.kind, size=path.stat().st_size)
         if present is not None:
             card = replace(card, file=present.file)
-        return self._card_row(self.shelf.take(path, card))
+        return {**self._card_row(self.shelf.take(path, card)), "told_by": str(found.told_by)}
 
     def verify(self, asked: Sequence[str]) -> list[dict[str, Any]]:
         """Reads the files of the models named, or of all here and those that ship with ffrt: a row each, with ``ok`` and ``problem``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,8 +133,8 @@ class ModelKit:
     def _file(self, kind: Kind, asked: str) -> ModelFile:
         family, path = self._family_and_path(asked)
         if family is not None or path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
-            hint = f"write --{kind} FAMILY:FILE, as in --{kind} {{family}}:{path}"
-            found = identify(path, self._catalog, self._families, family=family, hint=hint)
+            hint = f"write --{kind} {{family}}:{shlex.quote(str(path))}"
+            found = identify(path, self._catalog, self._families, family=family, kind=kind, hint=hint)
             return ModelFile(found.name, path, found.sha256, found.family, found.graph)
         if not self._shelf.matches(asked):
             raise ModelError(self._unknown(kind, asked))
