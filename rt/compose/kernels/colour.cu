@@ -62,8 +62,6 @@ struct Packed {  // u8 [height, width, 3] BGR
 
 // --- one thread a pixel on the way in; one thread a cell of shared chroma on the way out ---
 
-#define PIXEL int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y
-
 // `Code`: u8 for NV12, u16 for P010, whose ten bits are the upper ones. Pitches in bytes.
 template <class Code>
 __device__ int code_at(const u8* plane, int pitch, int x, int y) {

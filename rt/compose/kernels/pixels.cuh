@@ -4,6 +4,15 @@
 
 typedef unsigned char u8;
 typedef unsigned short u16;
+typedef unsigned long long u64;
+
+// A kernel whose threads wait for one another is a row of phases, `PHASE { … }`: all threads of the block have done one before any begins
+// the next. What passes from one to the next lies in __shared__ memory or in arrays, so that a host compiler can run each as a loop.
+#ifndef PHASE
+#define PHASE __syncthreads();
+#endif
+
+#define PIXEL int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y
 
 // Bytes of a picture: BGR, row after row, `pitch` bytes apart.
 struct Picture {
@@ -13,7 +22,7 @@ struct Picture {
 };
 
 // What differs from face to face and from frame to frame. It lies in device memory, so that a captured graph holds for every frame.
-// Whoever fills it from Python needs a record of the same layout: change both.
+// rt/compose/kernels/records.py has the same layout: change both.
 struct Face {
   int left, top, width, height;   // the box of the frame that is touched; inside of the frame
   float to_crop[6];               // pixel of the box -> pixel of the crop, averaged by `paste_factor`
@@ -26,7 +35,6 @@ struct Face {
   float made_scale[3], made_shift[3];    // the network's value of R, G, B -> level
   int bgr;                        // 1 where the network's planes are B, G, R
 };
-static_assert(sizeof(Face) == 42 * 4, "whoever fills it counts on 42 words");
 
 // Every pixel of a region whose size only the device knows: the grid is fixed, its threads walk on until the region is done.
 #define FOR_REGION(x, y, columns, rows)                                                                \
