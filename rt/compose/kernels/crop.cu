@@ -13,25 +13,30 @@ __device__ void add_source(const Picture& frame, const Face& face, int x, int y,
   for (int c = 0; c < 3; c++) sum[c] += weight * level((float)total[c] / (factor * factor));
 }
 
-// tensor: float [faces, 3, side, side].
+// tensor: float [faces * boost * boost, 3, side, side] in R, G, B; picture (i, j) of a face has every boost-th pixel from row i and column
+// j on of a crop of side * boost. One thread a pixel of that crop.
 extern "C" __global__ void crop_to_tensor(const u8* frame, int width, int height, int pitch, const Face* faces, int count, int side,
-                                          float* tensor) {
-  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, number = blockIdx.z;
-  if (x >= side || y >= side || number >= count) return;
+                                          int boost, float* tensor) {
+  PIXEL;
+  int number = blockIdx.z;
+  if (x >= side * boost || y >= side * boost || number >= count) return;
   const Face& face = faces[number];
   Picture picture{(u8*)frame, width, height, pitch};
   Taps taps(moved(face.to_source, x, y));
   float sum[3] = {0, 0, 0};
   for (int k = 0; k < 4; k++) add_source(picture, face, taps.column(k), taps.row(k), taps.w[k], sum);
+  size_t part = ((size_t)number * boost + y % boost) * boost + x % boost;
   for (int c = 0; c < 3; c++) {
-    int colour = 2 - c, plane = face.bgr ? c : colour;
-    tensor[(((size_t)number * 3 + plane) * side + y) * side + x] = level(sum[c]) * face.given_scale[colour] + face.given_shift[colour];
+    int colour = 2 - c;
+    size_t place = ((part * 3 + colour) * side + y / boost) * side + x / boost;
+    tensor[place] = level(sum[c]) * face.given_scale[colour] + face.given_shift[colour];
   }
 }
 
 // An unsharp mask: out = in + amount (in - blurred), by the binomial window of five; the border is repeated. float [planes, side, side].
 extern "C" __global__ void sharpen(const float* in, int planes, int side, float amount, float* out) {
-  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, plane = blockIdx.z;
+  PIXEL;
+  int plane = blockIdx.z;
   if (x >= side || y >= side || plane >= planes) return;
   const float binomial[5] = {1 / 16.0f, 4 / 16.0f, 6 / 16.0f, 4 / 16.0f, 1 / 16.0f};
   const float* values = in + (size_t)plane * side * side;

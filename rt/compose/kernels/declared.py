@@ -66,8 +66,16 @@ KERNELS: dict[str, Kernel] = {
     **_declare(
         "crop.cu",
         {
-            "crop_to_tensor": "u8* int int int Face* int int float*",
+            "crop_to_tensor": "u8* int int int Face* int int int float*",
             "sharpen": "float* int int float float*",
+        },
+    ),
+    **_declare(
+        "paste.cu",
+        {
+            "paste_planes": "u8* int int int Face* float* int int u8* float* u8* float*",
+            "planes_to_patch": "Face* float* int int u8* float* u8* u8*",
+            "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8* int int",
         },
     ),
 }
