@@ -27,9 +27,9 @@ CONTRAST_FALL, CONTRAST_MIN = 0.55, 0.4
 """A dark face on a bright one: shine and wrinkles are light added to the skin, not skin multiplied, so the texture's contrast is
 to grow less than its brightness: by the power 1 - 0.55 of it. Looked at on pairs of dark photos and light people."""
 
-FLAT, FLAT_MIN = 0.4, 0.6
-"""A hazy or softly lit picture: its face has less contrast than the photo's, and the texture's is brought down by the power 0.4 of that,
-not below 0.6. Wholly matched, people lose what makes them look like themselves. Looked at on hazy and on plain clips."""
+FLAT, FLAT_MIN = 0.5, 0.55
+"""A hazy or softly lit picture: its face has less contrast than the photo's, and the texture's is brought down by the power 0.5 of that,
+not below 0.55. Wholly matched, people lose what makes them look like themselves. Looked at on hazy and on plain clips."""
 
 SETTLE_S = 0.077
 """Time constant of the light's changes: a share of 0.35 a frame at 30 fps."""

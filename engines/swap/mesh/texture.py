@@ -216,7 +216,7 @@ def _hair(colour: np.ndarray, skin: np.ndarray, mesh: Topology) -> np.ndarray:
     distance = np.sqrt((((lab - typical) / (deviation * 1.5)) ** 2).sum(2))
     y, line = mesh.shape[:, 1], brow_line(mesh.shape)
     forehead = smoothstep(y, line + 0.02, line - 0.10) * smoothstep(mesh.from_brows, 0.03, 0.075)
-    temples = smoothstep(mesh.from_oval, 0.38, 0.20) * smoothstep(y, 0.55, 0.35) * (mesh.from_eyes > 0.12)
+    temples = smoothstep(mesh.from_oval, 0.32, 0.12) * smoothstep(y, 0.50, 0.30) * (mesh.from_eyes > 0.12)
     jaw = smoothstep(mesh.from_oval, 0.14, 0.05) * 0.9
     region = spread(np.maximum(np.maximum(forehead, temples), jaw), mesh)[..., 0]
     found = (smoothstep(distance, 1.9, 3.2) * np.clip(region * 1.4, 0, 1)).astype(np.float32)
