@@ -76,7 +76,17 @@ class LiveSession:
         look = build.look(settings, self._worn, detector, self._mesh)
         self._tracker = build.tracker(settings, detector, self._mesh)
         lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
-        self.line = Line(self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode)
+        self.line = Line(
+            self._source,
+            lane,
+            sinks,
+            look,
+            self._clock,
+            self._metrics,
+            audio,
+            burn_timecode=settings.input.timecode,
+            budget=build.budget(settings),
+        )
         self._ready_ns = self._clock.now_ns()
         self._changing = threading.Lock()  # held while another look is made: by an upgrade, or by whoever calls update
         self._retired: list[tuple[threading.Event, Parts]] = []  # guarded by _changing, as are settings, _tracking and _worn once started

@@ -66,6 +66,8 @@ class NeuralSwapper:
         self._planes = np.empty((0, 3, recipe.side, recipe.side), np.float32)
         self._crop = np.empty((recipe.side * boost, recipe.side * boost, 3), np.uint8)
         self._batches = Batches(model.name, self._target, session.outputs)
+        self.smaller = None if boost == 1 else NeuralSwapper(model, session, recipe, feed, aligner=self._aligner)
+        """See ``engines.swap.contract.ScalableSwapper``: the same network, on crops of its own size."""
 
     def warm_up(self) -> None:
         """One run with a grey picture: networks allocate, and compile kernels, at their first."""
