@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -190,6 +191,9 @@ def _check_folder(folder: Path) -> None:
     """Raises ``UsageError`` before anybody has sat before a camera for nothing."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there and not an empty folder; give another --out, or delete it if you no longer need its crops")
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not os.access(nearest, os.W_OK):
+        raise UsageError(f"{nearest} cannot be written to, where the crops are to go; give --out a folder that can be")
 
 
 def _write(folder: Path, crops: list[np.ndarray]) -> None:
