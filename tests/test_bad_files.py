@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -216,22 +214,6 @@ def test_a_folder_that_may_not_be_written(ffrt: Ffrt, tmp_path: Path) -> None:
 def test_a_folder_that_is_a_file(ffrt: Ffrt, tmp_path: Path) -> None:
     _write(ffrt.folder, b"")
     assert "cannot write to" in ffrt.refused("models", "import", write_swapper(tmp_path, "person"))
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 1 MB; skipped where none may be mounted."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    if (
-        sys.platform != "linux"
-        or mount is None
-        or subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "ffrt", folder], check=False, capture_output=True).returncode
-    ):
-        pytest.skip("no disk may be mounted here")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_disk_that_is_read_only(ffrt: Ffrt, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
