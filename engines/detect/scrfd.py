@@ -14,7 +14,7 @@ from engines.network import FLOATS, Network
 from engines.tensor import Norm
 
 NORM = Norm((0.5, 0.5, 0.5), (128 / 255, 128 / 255, 128 / 255))
-"""InsightFace's (x - 127.5) / 128, RGB: what the networks are trained with. FaceFusion feeds them BGR."""
+"""InsightFace's (x - 127.5) / 128, RGB: what the networks are trained with. FaceFusion feeds them, and YOLO-face, BGR."""
 
 ANCHORS = 2
 """A cell."""

@@ -25,7 +25,8 @@ SURE = 0.9
 
 
 class Fan4:
-    """Takes RGB in [0, 1], as trained (FaceFusion feeds it BGR). Not thread-safe: one thread at a time."""
+    """Takes RGB in [0, 1], as trained (FaceFusion feeds it BGR, and evens out the contrast of very dark crops; here FaceMesh's points
+    stand in where the model doubts itself). Not thread-safe: one thread at a time."""
 
     def __init__(self, network: Network) -> None:
         self.name = network.name

@@ -33,7 +33,11 @@ FACE = ("skin", "left_brow", "right_brow", "left_eye", "right_eye", "nose", "mou
 
 
 class BiSeNet:
-    """Not thread-safe: one thread at a time."""
+    """Not thread-safe: one thread at a time.
+
+    Looks at the person filmed, as all masks do. FaceFusion looks for regions in the swapped crop: there a network may have painted hair
+    away that is to stay, and with an enhancer behind it would have to look twice.
+    """
 
     def __init__(self, network: Network, aligner: Aligner, regions: Sequence[str] = FACE) -> None:
         """``regions``: names of ``REGIONS`` where the patch is seen. Raises ``ModelError`` for others."""

@@ -25,7 +25,11 @@ MORPH = 0.75
 
 
 class DfmSwapper:
-    """``swap`` belongs to one thread."""
+    """``swap`` belongs to one thread.
+
+    The crop goes in as it is. FaceFusion sharpens it first (1.75 of it less 0.75 of its blur by σ 2), which brings out what noise a camera
+    has; DeepFaceLive cuts by landmarks (coverage 2.2, 0.08 up) where five points and its mean face stand here, as in FaceFusion.
+    """
 
     needs_photo = False
 
