@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,7 +60,7 @@ def test_a_step_that_is_dearer_than_what_is_spare_comes_back_less_and_less_often
         change = budget.update(50 if budget.given_up else 150, second * SECOND_NS)
         if change is not None and not change.given_up:
             backs.append(second)
-    waits = [after - before for before, after in zip(backs, backs[1:], strict=False)]
+    waits = [after - before for before, after in pairwise(backs)]
     assert waits[:4] == sorted(waits[:4])
     assert waits[3] > 4 * waits[0]
     assert len(backs) < 12
