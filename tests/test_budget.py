@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -60,7 +60,7 @@ def test_a_step_that_is_dearer_than_what_is_spare_comes_back_less_and_less_often
         change = budget.update(50 if budget.given_up else 150, second * SECOND_NS)
         if change is not None and not change.given_up:
             backs.append(second)
-    waits = [after - before for before, after in itertools.pairwise(backs)]
+    waits = [after - before for before, after in pairwise(backs)]
     assert waits[:4] == sorted(waits[:4])
     assert waits[3] > 4 * waits[0]
     assert len(backs) < 12
