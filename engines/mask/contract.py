@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from engines.face import Patch
+from engines.mask.shapes import Shapes
 
 
 class Mask(Protocol):
@@ -20,4 +22,13 @@ class Mask(Protocol):
         ``image``: uint8 [H, W, 3] BGR, the frame before the swap, only read. ``points``: float32 [468, 3] FaceMesh landmarks in its
         pixels.
         """
+        ...
+
+
+@runtime_checkable
+class ShapeMask(Protocol):
+    """What a mask offers beside ``Mask`` if all it takes away is drawn: then a device can draw it where the patch lies."""
+
+    def shapes(self, image: np.ndarray, points: np.ndarray) -> Sequence[Shapes]:
+        """Instead of ``limit``: ``alpha`` is to become as little as the levels of each of these, which are 255 far outside."""
         ...

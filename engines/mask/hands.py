@@ -14,6 +14,7 @@ from engines.face import Patch, Roi
 from engines.hands.hand import FINGERS, INDEX_KNUCKLE, LITTLE_KNUCKLE, WRIST, Hand, HandLandmarks, roi_from_hand
 from engines.hands.palm import PalmDetector
 from engines.mask import masks
+from engines.mask.shapes import Ramp, Shapes, capsules, limit, polygon
 
 HANDS_MAX = 2
 
@@ -53,14 +54,18 @@ class HandsMask:
 
     def limit(self, image: np.ndarray, points: np.ndarray, patch: Patch) -> None:
         """See ``engines.mask.contract.Mask``."""
+        for hand in self.shapes(image, points):
+            limit(patch, hand)
+
+    def shapes(self, image: np.ndarray, points: np.ndarray) -> Sequence[Shapes]:
+        """See ``engines.mask.contract.ShapeMask``. Looks for hands, once a frame."""
         if not np.isfinite(points).all():
-            return
+            return ()
         self._hands = self._sure(image, [roi_from_hand(hand) for hand in self._hands])
         if len(self._hands) < HANDS_MAX and self._calls % LOOK_EVERY == 0:
             self._hands += self._found(image, points)
         self._calls += 1
-        for hand in self._hands:
-            cover(patch, hand.points)
+        return [shape_of(hand.points) for hand in self._hands]
 
     def _found(self, image: np.ndarray, points: np.ndarray) -> list[Hand]:
         """Hands near the face that are not known yet."""
@@ -76,35 +81,14 @@ class HandsMask:
         return [hand for hand in hands if hand.score >= SCORE_MIN and np.isfinite(hand.points).all()]
 
 
-def cover(patch: Patch, hand: np.ndarray) -> None:
-    """Takes the hand at ``hand`` (float32 [21, 2] pixels of the picture) out of ``patch.alpha``, in place."""
-    points = hand - np.array([patch.left, patch.top], np.float32)
-    width = FINGER_SHARE * FINGER_FROM_KNUCKLES * float(np.hypot(*(points[INDEX_KNUCKLE] - points[LITTLE_KNUCKLE])))
-    width = max(width, 0.12 * float(np.hypot(*(points[INDEX_KNUCKLE] - points[WRIST]))))  # seen from its edge, the palm is narrow
-    height, across = patch.alpha.shape
-    low, high = points.min(0) - width, points.max(0) + width
-    left, top = np.clip(low, 0, [across, height]).astype(int)
-    right, bottom = np.clip(np.ceil(high), 0, [across, height]).astype(int)
-    if right <= left or bottom <= top:
-        return
-    alpha = patch.alpha[top:bottom, left:right]
-    np.minimum(alpha, 255 - _drawn(points - [left, top], alpha.shape, width), out=alpha)
-
-
-def _drawn(points: np.ndarray, shape: tuple[int, ...], width: float) -> np.ndarray:
-    """uint8 of ``shape``: 255 on the hand, with a soft edge."""
-    mask = np.zeros(shape, np.uint8)
-    place = np.round(points).astype(np.int32)
-    thickness = max(1, round(width))
-    for finger in FINGERS:
-        cv2.polylines(mask, [place[list(finger)]], False, 255, thickness)
-    palm = place[[WRIST, *(finger[0] for finger in FINGERS), FINGERS[0][1]]]
-    hull = cv2.convexHull(palm)
-    cv2.fillConvexPoly(mask, hull, 255)
-    cv2.polylines(mask, [hull], True, 255, thickness)
-    edge = max(1, round(EDGE_SHARE * width)) | 1
-    soft: np.ndarray = cv2.blur(mask, (edge, edge))
-    return soft
+def shape_of(hand: np.ndarray) -> Shapes:
+    """The hand at ``hand`` (float32 [21, 2] pixels): all as thick as fingers are; 0 on it, 255 outside, a soft edge between."""
+    width = FINGER_SHARE * FINGER_FROM_KNUCKLES * float(np.hypot(*(hand[INDEX_KNUCKLE] - hand[LITTLE_KNUCKLE])))
+    width = max(width, 0.12 * float(np.hypot(*(hand[INDEX_KNUCKLE] - hand[WRIST]))), 1.0)  # seen from its edge, the palm is narrow
+    palm = cv2.convexHull(hand[[WRIST, *(finger[0] for finger in FINGERS), FINGERS[0][1]]].astype(np.float32))[:, 0]
+    fingers = capsules([hand[list(finger)] for finger in FINGERS], width / 2)
+    edge = max(1.0, EDGE_SHARE * width)
+    return Shapes(np.concatenate([fingers, polygon(palm, width / 2)]), Ramp(127.5, 255 / edge))
 
 
 def _around(image: np.ndarray, points: np.ndarray) -> tuple[int, int, np.ndarray]:
