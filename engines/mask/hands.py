@@ -11,11 +11,12 @@ from functools import partial
 import cv2
 import numpy as np
 
-from engines.face import Patch, Roi
+from engines.face import Roi
 from engines.hands.hand import FINGERS, INDEX_KNUCKLE, LITTLE_KNUCKLE, WRIST, Hand, HandLandmarks, roi_from_hand
 from engines.hands.palm import PalmDetector
 from engines.mask import masks
 from engines.mask.contract import Cover
+from engines.mask.shapes import Ramp, Shapes, capsules, limit_all, polygon
 from engines.session import Session
 
 HANDS_MAX = 2
@@ -56,15 +57,18 @@ class HandsMask:
         return {**self._palms.networks, **self._landmarks.networks}
 
     def covers(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Cover]:
-        """See ``engines.mask.contract.Mask``. What is a hand is one for every face."""
+        """See ``engines.mask.contract.Mask``."""
+        return [partial(limit_all, drawn=hands) for hands in self.shapes(image, faces)]
+
+    def shapes(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Sequence[Shapes]]:
+        """See ``engines.mask.contract.ShapeMask``. Looks for hands, once a frame; what is a hand is one for every face."""
         known = [points for points in faces if np.isfinite(points).all()]
         self._hands = self._sure(image, [roi_from_hand(hand) for hand in self._hands])
         for number, points in enumerate(known):
             if (self._frames - number) % LOOK_EVERY == 0:  # not around all of them in one frame
                 self._hands += self._found(image, points, HANDS_MAX * len(known) - len(self._hands))
         self._frames += 1
-        hands = [hand.points for hand in self._hands]
-        return [partial(_take_out_all, hands=hands)] * len(faces)
+        return [[shape_of(hand.points) for hand in self._hands]] * len(faces)
 
     def _found(self, image: np.ndarray, points: np.ndarray, most: int) -> list[Hand]:
         """Hands near the face that are not known yet."""
@@ -80,40 +84,14 @@ class HandsMask:
         return [hand for hand in hands if hand.score >= SCORE_MIN and np.isfinite(hand.points).all()]
 
 
-def _take_out_all(patch: Patch, hands: Sequence[np.ndarray]) -> None:
-    for hand in hands:
-        take_out(patch, hand)
-
-
-def take_out(patch: Patch, hand: np.ndarray) -> None:
-    """Takes the hand at ``hand`` (float32 [21, 2] pixels of the picture) out of ``patch.alpha``, in place."""
-    points = hand - np.array([patch.left, patch.top], np.float32)
-    width = FINGER_SHARE * FINGER_FROM_KNUCKLES * float(np.hypot(*(points[INDEX_KNUCKLE] - points[LITTLE_KNUCKLE])))
-    width = max(width, 0.12 * float(np.hypot(*(points[INDEX_KNUCKLE] - points[WRIST]))))  # seen from its edge, the palm is narrow
-    height, across = patch.alpha.shape
-    low, high = points.min(0) - width, points.max(0) + width
-    left, top = np.clip(low, 0, [across, height]).astype(int)
-    right, bottom = np.clip(np.ceil(high), 0, [across, height]).astype(int)
-    if right <= left or bottom <= top:
-        return
-    alpha = patch.alpha[top:bottom, left:right]
-    np.minimum(alpha, 255 - _drawn(points - [left, top], alpha.shape, width), out=alpha)
-
-
-def _drawn(points: np.ndarray, shape: tuple[int, ...], width: float) -> np.ndarray:
-    """uint8 of ``shape``: 255 on the hand, with a soft edge."""
-    mask = np.zeros(shape, np.uint8)
-    place = np.round(points).astype(np.int32)
-    thickness = max(1, round(width))
-    for finger in FINGERS:
-        cv2.polylines(mask, [place[list(finger)]], False, 255, thickness)
-    palm = place[[WRIST, *(finger[0] for finger in FINGERS), FINGERS[0][1]]]
-    hull = cv2.convexHull(palm)
-    cv2.fillConvexPoly(mask, hull, 255)
-    cv2.polylines(mask, [hull], True, 255, thickness)
-    edge = max(1, round(EDGE_SHARE * width)) | 1
-    soft: np.ndarray = cv2.blur(mask, (edge, edge))
-    return soft
+def shape_of(hand: np.ndarray) -> Shapes:
+    """The hand at ``hand`` (float32 [21, 2] pixels): all as thick as fingers are; 0 on it, 255 outside, a soft edge between."""
+    width = FINGER_SHARE * FINGER_FROM_KNUCKLES * float(np.hypot(*(hand[INDEX_KNUCKLE] - hand[LITTLE_KNUCKLE])))
+    width = max(width, 0.12 * float(np.hypot(*(hand[INDEX_KNUCKLE] - hand[WRIST]))), 1.0)  # seen from its edge, the palm is narrow
+    palm = cv2.convexHull(hand[[WRIST, *(finger[0] for finger in FINGERS), FINGERS[0][1]]].astype(np.float32))[:, 0]
+    fingers = capsules([hand[list(finger)] for finger in FINGERS], width / 2)
+    edge = max(1.0, EDGE_SHARE * width)
+    return Shapes(np.concatenate([fingers, polygon(palm, width / 2)]), Ramp(127.5, 255 / edge))
 
 
 def _around(image: np.ndarray, points: np.ndarray) -> tuple[int, int, np.ndarray]:

@@ -6,11 +6,15 @@ import cv2
 import numba
 import numpy as np
 
+from engines.mask.shapes import Ramp, Shapes, drawn, polygon
 from engines.mesh.regions import OVAL
 from engines.swap.contract import Patch
 
 HIDE_MARGIN = 0.25
 """How far the hidden region reaches beyond the face's oval, in face widths."""
+
+HIDE_EDGE = 0.06
+"""Width of the soft edge around the hidden region, in face widths."""
 
 HIDE_CELLS = 6
 """Cells across a hidden face: its features are a third of its width, so two or three cells each, and nobody can be told."""
@@ -77,11 +81,16 @@ def _usual(step: np.ndarray, ring: np.ndarray) -> np.ndarray:
     return usual
 
 
-def _cells(picture: np.ndarray) -> np.ndarray:
-    """``picture`` averaged over cells of a whole number of pixels, which is four times as fast; a rest at the far borders is left out."""
-    height, width = picture.shape[:2]
+def seam_cells(width: int, height: int) -> tuple[int, int, int]:
+    """Side of a cell in pixels, columns and rows of cells for a patch of so many pixels; a rest at the far borders is left out."""
     side = -(-max(height, width) // SEAM_CELLS)
-    columns, rows = max(1, width // side), max(1, height // side)
+    return side, max(1, width // side), max(1, height // side)
+
+
+def _cells(picture: np.ndarray) -> np.ndarray:
+    """``picture`` averaged over cells of a whole number of pixels, which is four times as fast."""
+    height, width = picture.shape[:2]
+    side, columns, rows = seam_cells(width, height)
     part = picture[: min(height, rows * side), : min(width, columns * side)]
     cells: np.ndarray = cv2.resize(part, (columns, rows), interpolation=cv2.INTER_AREA)
     return cells
@@ -107,21 +116,27 @@ def blur_face(pixels: np.ndarray, points: np.ndarray) -> None:
     """
     if not np.isfinite(points).all():
         return
-    box = _around(points, pixels)
+    box = hidden_box(points, pixels.shape)
     if box is None:
         return
     left, top, right, bottom = box
     region = pixels[top:bottom, left:right]
-    cell = max(1.0, float(np.ptp(points[:, 0])) / HIDE_CELLS)
-    cells = (max(1, round((right - left) / cell)), max(1, round((bottom - top) / cell)))
+    cells = hidden_cells(points, right - left, bottom - top)
     few = cv2.resize(region, cells, interpolation=cv2.INTER_AREA)
     coarse = cv2.resize(few, (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
-    mask = _oval_mask(points, box)
-    _blend(region, coarse, mask, 256)
+    oval = oval_of(points)
+    _blend(region, coarse, drawn(oval.seen_from(left, top), oval.ramp, (bottom - top, right - left)), 256)
 
 
-def _around(points: np.ndarray, pixels: np.ndarray) -> tuple[int, int, int, int] | None:
-    height, width = pixels.shape[:2]
+def hidden_cells(points: np.ndarray, width: int, height: int) -> tuple[int, int]:
+    """Columns and rows to which a hidden box of so many pixels is reduced."""
+    cell = max(1.0, float(np.ptp(points[:, 0])) / HIDE_CELLS)
+    return max(1, round(width / cell)), max(1, round(height / cell))
+
+
+def hidden_box(points: np.ndarray, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
+    """Left, top, right, bottom of what is touched to hide a face in a picture of ``shape`` (H, W, …); None where it lies outside."""
+    height, width = shape[:2]
     low, high = points[:, :2].min(0), points[:, :2].max(0)
     margin = HIDE_MARGIN * float(np.max(high - low))
     left, top = np.clip(low - margin, 0, [width, height]).astype(int)
@@ -129,13 +144,9 @@ def _around(points: np.ndarray, pixels: np.ndarray) -> tuple[int, int, int, int]
     return None if right <= left or bottom <= top else (int(left), int(top), int(right), int(bottom))
 
 
-def _oval_mask(points: np.ndarray, box: tuple[int, int, int, int]) -> np.ndarray:
-    """uint8 [h, w]: 255 over the face and its margin, with a soft edge outside of it."""
-    left, top, right, bottom = box
+def oval_of(points: np.ndarray) -> Shapes:
+    """255 over the face at ``points`` (float32 [468, 2+] pixels) and its margin, with a soft edge outside of it."""
     oval = points[OVAL, :2]
     centre = oval.mean(0)
-    wide = centre + (oval - centre) * (1 + HIDE_MARGIN)
-    mask = np.zeros((bottom - top, right - left), np.uint8)
-    cv2.fillPoly(mask, [np.round(wide - [left, top]).astype(np.int32)], 255)
-    edge = max(1, int(np.ptp(points[:, 0]) * 0.06)) | 1
-    return np.maximum(mask, cv2.blur(cv2.dilate(mask, np.ones((edge, edge), np.uint8)), (edge, edge)))
+    edge = max(1.0, float(np.ptp(points[:, 0])) * HIDE_EDGE)
+    return Shapes(polygon(centre + (oval - centre) * (1 + HIDE_MARGIN)), Ramp(255, -255 / edge))

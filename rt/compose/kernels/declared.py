@@ -78,5 +78,22 @@ KERNELS: dict[str, Kernel] = {
             "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8* int int",
         },
     ),
+    **_declare("seam.cu", {"seam_cells": "u8* int int int Face* u8* u8* int u8*"}, block=(32, 1, 1), phases=True),
+    **_declare("seam.cu", {"seam_membrane": "u8* int int float* u8*"}, block=(512, 1, 1), phases=True),
+    **_declare("hide.cu", {"hide_cells": "u8* int int int Face* u8*"}, block=(256, 1, 1), phases=True),
+    **_declare("hide.cu", {"hide_face": "u8* int int int Face* u8* int int float* int float*"}),
+    **_declare(
+        "mask.cu",
+        {
+            "mask_shapes": "u8* int int float* int float* int",
+            "mask_lower": "u8* Face* u8* int int",
+            "mask_classes": "float* int int int int u8* u8*",
+            "mask_blur_rows": "u8* int int float* int float*",
+            "mask_blur_columns": "float* int int float* int u8*",
+            "mask_erode": "float* int int int float*",
+            "blur_pass": "float* int int float* int int float*",
+        },
+    ),
+    **_declare("mask.cu", {"mask_levels": "float* int u8*"}, block=(256, 1, 1)),
 }
 """By name."""

@@ -7,9 +7,10 @@ typedef unsigned short u16;
 typedef unsigned long long u64;
 
 // A kernel whose threads wait for one another is a row of phases, `PHASE { … }`: all threads of the block have done one before any begins
-// the next. What passes from one to the next lies in __shared__ memory or in arrays, so that a host compiler can run each as a loop.
+// the next. What passes from one to the next lies in __shared__ memory or in arrays, so that a host compiler can run each as a loop over the
+// threads; here too it is a loop, of one turn, so that `continue` ends a thread's share of a phase in both.
 #ifndef PHASE
-#define PHASE __syncthreads();
+#define PHASE for (bool once = (__syncthreads(), true); once; once = false)
 #endif
 
 #define PIXEL int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y

@@ -74,3 +74,10 @@ def set_paste(face: np.ndarray, plan: PastePlan, made: Norm, opacity: float) -> 
     set_box(face, plan.left, plan.top, plan.width, plan.height, opacity)
     face["to_crop"], face["paste_factor"] = plan.matrix.astype(np.float32).ravel(), plan.factor
     face["made_scale"], face["made_shift"] = 255 * np.array(made.std, np.float32), 255 * np.array(made.mean, np.float32)
+
+
+def set_mask(face: np.ndarray, matrix: np.ndarray) -> None:
+    """Where a mask of ``matrix`` (float [2, 3], picture → mask) lies in the box, which must be set."""
+    moved = matrix.astype(np.float32)
+    moved[:, 2] += matrix[:, :2] @ np.array([face["left"][0], face["top"][0]], np.float32)
+    face["to_mask"] = moved.ravel()
