@@ -17,11 +17,12 @@ from pydantic import ValidationError
 
 from app import console
 from app.addresses_cli import addresses
+from app.ctl_cli import ctl
 from app.engines_cli import engines
 from app.errors import AppError, UsageError
 from app.face_options import FaceOptions, LookOptions
 from app.faces_cli import faces, photos_of
-from app.live_options import FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
+from app.live_options import CONTROL_PORT, FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
 from app.models_cli import models
 from app.preset_options import fill_from_preset
 from app.presets_cli import presets
@@ -52,6 +53,7 @@ app.command(engines)
 app.command(faces)
 app.command(presets)
 app.command(addresses)
+app.command(ctl)
 
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")
@@ -85,6 +87,7 @@ def live(
     seconds: float | None = None,
     build_engines: Annotated[bool, Switch] = False,
     budget_ms: float = 100.0,
+    control: int | None = None,
     report: Path | None = None,
     json: Annotated[bool, Switch] = False,
     verbose: Annotated[bool, Switch] = False,
@@ -136,6 +139,8 @@ def live(
         build the engines that a GPU here lacks for the models in use, in the background, and switch over when they are proven.
     budget_ms
         how old pictures may be (95th percentile) before detection, enhancer, swap size and faces are cut, in this order; 0 cuts nothing.
+    control
+        lets `ffrt ctl`, scripts and a Stream Deck control it, from this machine alone; a port, 0 for any, or nothing for 17380.
     report
         file for the report (JSON).
     json
@@ -159,12 +164,10 @@ def live(
         run=RunSettings(seconds=seconds, report=report, build_engines=build_engines, budget_ms=budget_ms),
     )
     if not headless:
-        from app.gui import open_window
-
-        return open_window(settings)
+        return _open_window(settings, control)
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
-    return _run(settings, json)
+    return _run(settings, json) if control is None else _run_controlled(settings, control, json)
 
 
 @app.command
@@ -461,6 +464,9 @@ def _guarded(command: Callable[[], Any]) -> int:
         return 1
 
 
+STAND_ALONE = {"--virtual-camera": FIRST_FREE, "--control": str(CONTROL_PORT)}
+"""Option → what it means without a value."""
+
 OPTIONS = {
     "photos": "source",
     "face": "source-face",
@@ -486,16 +492,16 @@ def _checked(arguments: Sequence[str]) -> list[str]:
     for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue="-"):
         if word == "--source" and following.startswith("-"):
             raise UsageError("--source was given without a photo; name at least one, or leave --source out to swap nothing")
-    return _with_default_device(arguments)
+    return _with_defaults(arguments)
 
 
-def _with_default_device(arguments: Sequence[str]) -> list[str]:
-    """`--virtual-camera` may stand alone: the first free device is meant."""
+def _with_defaults(arguments: Sequence[str]) -> list[str]:
+    """`--virtual-camera` and `--control` may stand alone: the first free device and the usual port are meant."""
     filled: list[str] = []
     for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue="-"):
         filled.append(word)
-        if word == "--virtual-camera" and following.startswith("-"):
-            filled.append(FIRST_FREE)
+        if word in STAND_ALONE and following.startswith("-"):
+            filled.append(STAND_ALONE[word])
     return filled
 
 
@@ -517,6 +523,30 @@ def _run(settings: Settings, as_json: bool) -> int:
     report = run_session(session)
     _print(report, as_json)
     return _status(report)
+
+
+def _run_controlled(settings: Settings, port: int, as_json: bool) -> int:
+    from app.run import run_controlled
+
+    report = run_controlled(settings, port, console.note)
+    if report is None:
+        return 0
+    _print(report, as_json)
+    return _status(report)
+
+
+def _open_window(settings: Settings, control: int | None) -> int:
+    """One a user: a second says so, and brings the first to the front where it can."""
+    from app.gui import open_window
+    from app.instance import Instance, bring_forward
+
+    if control is not None:
+        raise UsageError("--control goes with --headless in this version; add --headless, or leave --control out")
+    with Instance() as instance:
+        other = instance.claim()
+        if other is not None:
+            raise AppError(bring_forward(other))
+        return open_window(settings)
 
 
 def _status(report: dict[str, Any]) -> int:

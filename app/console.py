@@ -170,6 +170,16 @@ def print_text(text: str) -> None:
     out.print(_plain(text.rstrip("\n")))
 
 
+def print_state(state: dict[str, Any]) -> None:
+    """Of an ffrt that is controlled: a line a fact."""
+    worn = state["face"] or (f"{state['photos']} photo(s)" if state["photos"] else "nobody")
+    rows = {"state": state["state"], "face": worn, "preset": state["preset"], "input": state["input"], "video": state["video"]}
+    rows |= {f"output {one['name']}": ", ".join(filter(None, (one["state"], one["error"]))) for one in state["outputs"]}
+    for name, value in {**rows, "error": state["error"]}.items():
+        if value is not None:
+            out.print(f"[bold]{_plain(name)}[/] {_plain(value)}")
+
+
 def print_faces(rows: Iterable[dict[str, Any]]) -> None:
     """A line a face: its photos, and what would make a poor swap of them."""
     table = Table("name", "photos", "hints", "", box=None, pad_edge=False)

@@ -11,6 +11,9 @@ from app.settings import InputSettings, parse_size
 FIRST_FREE = "auto"
 """What `--virtual-camera` means without a device."""
 
+CONTROL_PORT = 17380
+"""What `--control` means without a port: a script or a Stream Deck can be set up once."""
+
 
 def usage(parse: Callable[[str], Any], text: str) -> Any:
     """What ``parse`` makes of ``text``; its ``ValueError`` as a ``UsageError``."""
