@@ -130,6 +130,14 @@ class LiveSession:
             switch_over(self.line)
             self.settings = settings
 
+    def source(self) -> dict[str, Any]:
+        """What the source says of itself: what was asked and granted, a warning. Any thread."""
+        return self._source.describe()
+
+    def uses(self) -> tuple[ModelUse, ...]:
+        """What is worn and what finds faces, each model once, with what runs it. Any thread."""
+        return self._uses()
+
     def outputs(self) -> dict[Output, SinkRunner]:
         """How each output fares. Any thread."""
         return self._outlets.runners(self.line)

@@ -45,7 +45,14 @@ QLabel#heading { font-size: 13px; font-weight: 600; color: $muted; }
 QLabel#muted { color: $muted; font-size: 13px; }
 QLabel#number { font-size: 19px; font-weight: 600; }
 QLabel#warn { color: $warn; font-size: 13px; }
-QLabel#message { background: $card; border: 1px solid $warn; border-radius: 10px; padding: 10px 14px; }
+QFrame#notice { background: $card; border: 1px solid $warn; border-radius: 10px; }
+QFrame#row { background: transparent; border: none; }
+QToolButton#quiet { background: transparent; border: 1px solid transparent; padding: 2px 5px; min-height: 18px; color: $muted; }
+QToolButton#quiet:hover, QToolButton#quiet:focus { border-color: $accent; }
+QToolButton#rail { background: transparent; border: 1px solid transparent; border-radius: 10px; padding: 8px 6px; color: $muted;
+  font-size: 12px; }
+QToolButton#rail:hover, QToolButton#rail:focus { border-color: $line; }
+QToolButton#rail:checked { background: $card; border-color: $line; color: $accent; }
 QPushButton, QToolButton { background: $card; border: 1px solid $line; border-radius: 8px; padding: 7px 14px; min-height: 20px; }
 QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus { border: 1px solid $accent; }

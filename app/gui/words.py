@@ -37,6 +37,11 @@ def tr(text: str) -> str:
     return QCoreApplication.translate(CONTEXT, text)
 
 
+def later(text: str) -> str:
+    """Marks a sentence that is given to ``tr`` only when it is shown, for the words' files to be complete."""
+    return text
+
+
 def system_language() -> str:
     """One of ``LANGUAGES``."""
     code = QLocale.system().name().partition("_")[0]
