@@ -11,7 +11,7 @@ from app.gui.cards.card import Card
 from app.gui.icons import icon
 from app.gui.theme import Theme
 
-PAGE_PX = 332
+PAGE_PX = 346
 """Width of the cards: they are columns of short lines, and the picture is to have the rest."""
 
 RAIL_PX = 76

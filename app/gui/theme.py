@@ -67,7 +67,7 @@ QPushButton#live[live="true"] { background: $card; color: $bad; border: 2px soli
 QPushButton#primary { background: $accent; color: $on_accent; border: none; font-weight: 600; padding: 10px 22px; }
 QToolButton#face { padding: 2px; border-radius: 10px; border: 2px solid transparent; background: transparent; }
 QToolButton#face:hover, QToolButton#face:focus { border-color: $line; }
-QToolButton#face:checked { border-color: $accent; background: transparent; }
+QToolButton#face:checked { border-color: $accent; background: transparent; color: $text; }
 QComboBox, QLineEdit, QPlainTextEdit { background: $page; border: 1px solid $line; border-radius: 8px;
   padding: 6px 10px; min-height: 20px;
   selection-background-color: $accent; selection-color: $on_accent; }

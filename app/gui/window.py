@@ -7,6 +7,7 @@ change to the line. No settings are ever read from a widget.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from app.diagnostics import diagnostics
 from app.documents import first_problem
 from app.gallery import Gallery
 from app.gui.cards.camera import CameraCard
@@ -22,16 +24,23 @@ from app.gui.cards.card import Bench, Card
 from app.gui.cards.face import FaceCard
 from app.gui.cards.look import LookCard, look_cards
 from app.gui.cards.outputs import OutputsCard, StreamsCard
+from app.gui.cards.presets import PresetsCard
+from app.gui.cards.program import HelpCard, ProgramCard
 from app.gui.intake import Intake
 from app.gui.live import Change, LiveControl, LiveState, Pulse
+from app.gui.memory import Memory, from_text, to_text
 from app.gui.notice import Notice
 from app.gui.numbers import NumbersBar
 from app.gui.pages import Pages
 from app.gui.preview import Preview
+from app.gui.snapshot import new_snapshot, pictures, save_picture
 from app.gui.theme import Theme
+from app.gui.trouble import TroublePage
 from app.gui.words import tr
+from app.gui.worker import shown_error
 from app.history import History
 from app.settings import LookSettings, Settings, SourceSettings
+from app.state import State, StateFile
 from rt.clock import MonotonicClock
 from rt.sinks.preview import Picture, PreviewSink
 
@@ -41,8 +50,19 @@ log = logging.getLogger(__name__)
 class Window(QWidget):
     """Main thread."""
 
-    def __init__(self, settings: Settings, theme: Theme, *, gallery: Gallery | None = None, choose_camera: bool = False) -> None:
-        """``choose_camera``: nobody asked for an input, so the first real camera that is found takes its place."""
+    def __init__(
+        self,
+        settings: Settings,
+        theme: Theme,
+        *,
+        gallery: Gallery | None = None,
+        choose_camera: bool = False,
+        memory: tuple[StateFile, State] | None = None,
+    ) -> None:
+        """``choose_camera``: nobody asked for an input, so the first real camera that is found takes its place.
+
+        ``memory``: where the window keeps what it remembers, and what was there at the start; it remembers nothing otherwise.
+        """
         super().__init__()
         self.setObjectName("page")
         self.setWindowTitle("ffrt")
@@ -60,6 +80,8 @@ class Window(QWidget):
         self.control.ended.connect(self.say)
         self.control.pulsed.connect(self._show_pulse)
         self.bench = Bench(lambda: self._theme)
+        kept = State() if memory is None else memory[1]
+        self.memory = None if memory is None else Memory(*memory, self.bench.worker("state"))
         self.message = Notice()
         self.preview = Preview(sink, lambda: self._theme)
         self.preview.shown.connect(self._note_age)
@@ -68,12 +90,19 @@ class Window(QWidget):
         self.face.offered.connect(self.message.say)
         self.camera = CameraCard(self.bench, choose=choose_camera)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
+        self.outputs.snapshot_wished.connect(self.take_snapshot)
+        self.presets, self.program = PresetsCard(self.bench), ProgramCard(self.bench, kept)
+        self.presets.offered.connect(self.message.say)
+        self.presets.chosen.connect(lambda name: self._remember(lambda state: state.model_copy(update={"preset": name})))
+        self.program.state_wished.connect(self._remember)
         self.intake = Intake(self.face, self.camera, self.message)
         self.pages = Pages(lambda: self._theme)
         self.cards: list[Card] = []
+        self._trouble: TroublePage | None = None
         self._lay_out()
         self._show_settings()
         self._become(LiveState.IDLE)
+        self._restore_layout(kept)
 
     # --- what a person does ---
 
@@ -103,6 +132,18 @@ class Window(QWidget):
         self.say("" if worn else tr("No face is chosen: the picture passes as it is, with the face that is filmed."))
         self.control.go(True)
 
+    def take_snapshot(self) -> None:
+        """The next picture as the outputs get it, into a file."""
+        place = new_snapshot(pictures())
+
+        def take() -> Path:
+            return save_picture(self.control.studio.snapshot(), place)
+
+        def taken(path: Path) -> None:
+            self.message.say(tr("Kept as {file}").format(file=path))
+
+        self.bench.worker("snapshot").run(take, taken, lambda error: self.say(shown_error(error)))
+
     def choose_photo(self, path: Path) -> None:
         """Adds it to the gallery and wears it, once a face was found in it."""
         self.face.add_photos([path])
@@ -115,6 +156,11 @@ class Window(QWidget):
     def say(self, text: str) -> None:
         self.message.say(text)
 
+    def tell_trouble(self, error: BaseException) -> None:
+        """Something that nobody expected: a page with what can be passed on. Whatever runs goes on."""
+        self._trouble = self._trouble or TroublePage(self, lambda error: diagnostics(self.settings, error))
+        self._trouble.tell(error, self.state is LiveState.LIVE)
+
     # --- layout ---
 
     def _lay_out(self) -> None:
@@ -123,6 +169,8 @@ class Window(QWidget):
         self.pages.add("camera", tr("Camera"), [self.camera])
         self.pages.add("outputs", tr("Outputs"), [self.outputs, self.streams])
         self.pages.add("look", tr("Look"), looks)
+        self.pages.add("presets", tr("Presets"), [self.presets])
+        self.pages.add("program", tr("Program"), [self.program, HelpCard(self.bench)])
         self.cards = self.pages.cards
         for card in self.cards:
             card.changed.connect(self.apply)
@@ -152,6 +200,7 @@ class Window(QWidget):
         QShortcut(QKeySequence.StandardKey.Undo, self, self.undo)
         QShortcut(QKeySequence("Ctrl+Shift+Z"), self, self.redo)
         QShortcut(QKeySequence("Ctrl+L"), self, self.toggle_live)
+        QShortcut(QKeySequence("Ctrl+S"), self, self.take_snapshot)
         for number in range(1, 10):
             QShortcut(QKeySequence(str(number)), self, partial(self.face.wear_number, number))
         for number in range(1, self.pages.count + 1):
@@ -190,6 +239,21 @@ class Window(QWidget):
     def _show_settings(self) -> None:
         for card in self.cards:
             card.show_settings(self.settings)
+        if self.memory is not None:
+            self.memory.note_settings(self.settings)
+
+    def _remember(self, change: Callable[[State], State]) -> None:
+        if self.memory is not None:
+            self.memory.note(change)
+
+    def _restore_layout(self, state: State) -> None:
+        self.resize(1280, 820)
+        if "geometry" in state.window:
+            self.restoreGeometry(from_text(state.window["geometry"]))
+        self.pages.open_named(state.window.get("page", ""))
+
+    def _layout(self) -> dict[str, str]:
+        return {"geometry": to_text(self.saveGeometry()), "page": self.pages.current}
 
     def _return_to(self, worn: tuple[SourceSettings, LookSettings]) -> None:
         source, look = worn
@@ -254,7 +318,11 @@ class Window(QWidget):
         self.intake.take(event.mimeData())
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
+        layout = self._layout()
         self.preview.set_running(False)
+        self._remember(lambda state: state.model_copy(update={"window": {**state.window, **layout}}))
+        if self.memory is not None:
+            self.memory.write()
         self.control.close()
         for card in self.cards:
             card.shut()

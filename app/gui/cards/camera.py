@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
-from app.gui.cards.card import Bench, Card, changed, note, row, show_note
+from app.gui.cards.card import Bench, Card, changed, note, show_note
 from app.gui.fields import Choice, Combo, fill, select
+from app.gui.flow import Flow
 from app.gui.live import LiveState, Pulse
 from app.gui.words import tr
 from app.gui.worker import shown_error
@@ -44,7 +45,7 @@ class CameraCard(Card):
         self.granted, self.warning = note(), note("warn")
         for item in (self.camera, self.mode, self.place, self.granted, self.warning):
             self.column.addWidget(item)
-        self.column.addLayout(row(self.again, self.browse, 1))
+        self.column.addLayout(Flow(self.again, self.browse))
         self.look()
 
     def look(self) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QIcon, QKeyEvent, QPixmap, QResizeEvent
+from PySide6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
 from PySide6.QtWidgets import (
     QFileDialog,
     QGridLayout,
@@ -16,14 +16,14 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPushButton,
-    QSizePolicy,
     QToolButton,
     QWidget,
 )
 
 from app.errors import AppError
 from app.gallery import Gallery, Identity, Removed
-from app.gui.cards.card import Bench, Card, changed, note, row, show_note
+from app.gui.cards.card import Bench, Card, changed, note, show_note
+from app.gui.flow import Flow
 from app.gui.icons import icon
 from app.gui.picture import rounded_pixmap
 from app.gui.words import tr
@@ -31,6 +31,7 @@ from app.gui.worker import shown_error
 from app.settings import Settings, SourceSettings
 
 TILE_PX = 84
+TILES_ACROSS = 3
 HOTKEYS = 9
 
 PHOTO_ENDINGS = "*.jpg *.jpeg *.png *.webp *.bmp *.heic *.avif *.tif *.tiff"
@@ -50,7 +51,7 @@ class Tile(QToolButton):
         self.setCheckable(True)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         self.setIconSize(QSize(TILE_PX, TILE_PX))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedWidth(TILE_PX + 10)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(lambda at: self.menu_wished.emit(self.identity, self.mapToGlobal(at)))
         self.clicked.connect(lambda: self.wished.emit(self.identity))
@@ -78,13 +79,9 @@ class Tile(QToolButton):
         else:
             super().keyPressEvent(event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        super().resizeEvent(event)
-        self._retext()
-
     def _retext(self) -> None:
         name = ("★ " if self.identity.favourite else "") + self.identity.name.replace("&", "&&")
-        self.setText(self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, max(self.width(), TILE_PX) - 12))
+        self.setText(self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, TILE_PX - 4))
 
 
 class FaceCard(Card):
@@ -115,7 +112,7 @@ class FaceCard(Card):
         help_text.setWordWrap(True)
         for item in (help_text, self._grid_holder, self.busy, self.hint):
             self.column.addWidget(item)
-        self.column.addLayout(row(self.choose, self.none, 1))
+        self.column.addLayout(Flow(self.choose, self.none))
         self.read()
 
     def read(self) -> None:
@@ -184,7 +181,7 @@ class FaceCard(Card):
             tile.deleteLater()
         self.tiles = [self._tile(identity, number) for number, identity in enumerate(identities, 1)]
         for number, tile in enumerate(self.tiles):
-            self._grid.addWidget(tile, number // 3, number % 3)
+            self._grid.addWidget(tile, number // TILES_ACROSS, number % TILES_ACROSS, Qt.AlignmentFlag.AlignLeft)
         self.show_settings(Settings(source=self._source))
 
     def _tile(self, identity: Identity, number: int) -> Tile:

@@ -8,11 +8,12 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, QStandardPaths
+from PySide6.QtCore import QSignalBlocker, QStandardPaths, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QLabel, QLineEdit, QPushButton, QToolButton, QVBoxLayout
 
 from app.addresses import Address, AddressBook
 from app.gui.cards.card import Bench, Card, changed, note, row, show_note
+from app.gui.flow import Flow
 from app.gui.live import Change, Light, LiveState, Pulse
 from app.gui.words import tr
 from app.gui.worker import shown_error
@@ -56,14 +57,15 @@ class OutputRow(QFrame):
 
 
 class OutputsCard(Card):
-    """Virtual camera, recording, and every address that streams go to."""
+    """Virtual camera, recording, a picture of the moment."""
+
+    snapshot_wished = Signal()
 
     def __init__(self, bench: Bench, folder: Callable[[], Path] | None = None) -> None:
         """``folder``: where recordings go; the person's folder of videos otherwise."""
         super().__init__(tr("Outputs"), bench)
         self._folder = folder or videos
         self._output = OutputSettings()
-        self._live = False
         self.virtual_camera = OutputRow(bench, tr("Virtual camera"), self._switch_camera)
         self.record = OutputRow(bench, tr("Record"), self._switch_record)
         self.file = note()
@@ -72,7 +74,10 @@ class OutputsCard(Card):
         self.column.addWidget(self.file)
         self.elsewhere = QPushButton(tr("Record to…"))
         self.elsewhere.clicked.connect(self._ask_for_file)
-        self.column.addLayout(row(self.elsewhere, 1))
+        self.snapshot = QPushButton(tr("Snapshot"))
+        self.snapshot.setToolTip(tr("Keeps the next picture as a file. Ctrl+S"))
+        self.snapshot.clicked.connect(self.snapshot_wished)
+        self.column.addLayout(Flow(self.elsewhere, self.snapshot))
 
     def show_settings(self, settings: Settings) -> None:
         self._output = settings.output
@@ -81,8 +86,9 @@ class OutputsCard(Card):
         show_note(self.file, str(settings.output.record or ""))
 
     def show_state(self, state: LiveState) -> None:
-        self._live = state is LiveState.LIVE
-        if not self._live:
+        live = state is LiveState.LIVE
+        self.snapshot.setEnabled(live)
+        if not live:
             for line in (self.virtual_camera, self.record):
                 line.show_light(None)
 
