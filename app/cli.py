@@ -1,4 +1,6 @@
-"""`ffrt`: opens the window; `--headless` goes live without one. Sub-commands: demo, bench, models, engines, doctor, cameras."""
+"""`ffrt`: opens the window; `--headless` goes live without one. The sub-commands that keep something
+(faces, presets, addresses, models, engines) have files of their own.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,15 @@ from cyclopts import Parameter
 from pydantic import ValidationError
 
 from app import console
+from app.addresses_cli import addresses
 from app.engines_cli import engines
 from app.errors import AppError, UsageError
-from app.face_options import FaceOptions
+from app.face_options import FaceOptions, LookOptions
+from app.faces_cli import faces, photos_of
+from app.live_options import FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
 from app.models_cli import models
+from app.preset_options import fill_from_preset
+from app.presets_cli import presets
 from app.settings import (
     InputSettings,
     LookSettings,
@@ -26,11 +33,9 @@ from app.settings import (
     Settings,
     SourceSettings,
     parse_bitrate,
-    parse_size,
 )
 from engines.errors import EngineError
 from rt.errors import RtError
-from rt.options import OnLost
 
 app = cyclopts.App(
     name="ffrt",
@@ -38,26 +43,29 @@ app = cyclopts.App(
     version=lambda: importlib.metadata.version("ffrt"),
     version_flags=["--version"],
     default_parameter=Parameter(negative=()),  # no --no-this and --empty-that
+    config=fill_from_preset,
 )
 bench = cyclopts.App(name="bench", help="Measures the line, and judges a swapper.")
 app.command(bench)
 app.command(models)
 app.command(engines)
+app.command(faces)
+app.command(presets)
+app.command(addresses)
 
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")
 
 DEFAULT_FACE = FaceOptions()
-
-FIRST_FREE = "auto"
-"""What `--virtual-camera` means without a device."""
+DEFAULT_LOOK = LookOptions()
 
 
 @app.default
 def live(
     *,
     headless: Annotated[bool, Switch] = False,
-    source: Annotated[tuple[Path, ...], Many] = (),
+    preset: str | None = None,
+    source: Annotated[tuple[str, ...], Many] = (),
     source_face: int | None = None,
     input: Annotated[str, Parameter(allow_leading_hyphen=True)] = "synthetic:",
     size: str | None = None,
@@ -67,18 +75,13 @@ def live(
     timecode: Annotated[bool, Switch] = False,
     rtmp: tuple[str, ...] = (),
     stream: tuple[str, ...] = (),
+    to: Annotated[tuple[str, ...], Many] = (),
     virtual_camera: str | None = None,
     record: Path | None = None,
     overwrite: Annotated[bool, Switch] = False,
     null: Annotated[bool, Switch] = False,
     bitrate: str | None = None,
-    face: FaceOptions = DEFAULT_FACE,
-    on_lost: OnLost = OnLost.HOLD,
-    opacity: float = 1.0,
-    smoothing: float = 1.0,
-    max_faces: int = 1,
-    hold_frames: int = 5,
-    detect_every: int = 15,
+    look: LookOptions = DEFAULT_LOOK,
     seconds: float | None = None,
     build_engines: Annotated[bool, Switch] = False,
     report: Path | None = None,
@@ -91,8 +94,11 @@ def live(
     ----------
     headless
         run without a window.
+    preset
+        name of a preset (`ffrt presets list`); options that are given beside it win.
     source
-        photo(s) of the face to wear; several photos of one person are combined. Without one the picture passes unchanged.
+        photo(s) of the face to wear, or the name of a face of the gallery (`ffrt faces list`); several photos of one person are combined.
+        Without one the picture passes unchanged.
     source_face
         which face of the photo, counted from 1 by size; the largest is taken otherwise.
     input
@@ -111,6 +117,8 @@ def live(
         address to stream to, as in rtmp://server/app/key; may be given several times.
     stream
         any other address to stream to (rtmps, srt, udp); may be given several times.
+    to
+        name(s) of saved addresses to stream to (`ffrt addresses list`).
     virtual_camera
         a camera that OBS, Zoom and browsers can choose; a device, or nothing for the first one free.
     record
@@ -121,18 +129,6 @@ def live(
         an output that only measures.
     bitrate
         of streams, as in 2500k or 4M; chosen by size and rate otherwise.
-    on_lost
-        what is shown when the face is not found: hold, blur, freeze or show.
-    opacity
-        0 shows the person filmed, 1 the source.
-    smoothing
-        0 takes landmarks as they come, 1 steadies them fully.
-    max_faces
-        how many faces are swapped.
-    hold_frames
-        for how many frames a face that is not found is predicted.
-    detect_every
-        look for further faces every so many frames.
     seconds
         end after so long.
     build_engines
@@ -146,24 +142,16 @@ def live(
     """
     console.set_up_logging(verbose)
     settings = Settings(
-        source=SourceSettings(photos=source, face=source_face),
-        input=_input(input, size, fps, fourcc, loop, timecode),
-        look=LookSettings(
-            **face.settings(),
-            on_lost=on_lost,
-            opacity=opacity,
-            smoothing=smoothing,
-            max_faces=max_faces,
-            hold_frames=hold_frames,
-            detect_every=detect_every,
-        ),
+        source=SourceSettings(photos=photos_of(source), face=source_face),
+        input=input_settings(input, size, fps, fourcc, loop, timecode),
+        look=LookSettings(**look.settings()),
         output=OutputSettings(
-            streams=(*rtmp, *stream),
-            virtual_camera=None if virtual_camera is None else virtual_camera.replace(FIRST_FREE, ""),
+            streams=(*rtmp, *stream, *streams_of(to)),
+            virtual_camera=virtual_camera_setting(virtual_camera),
             record=record,
             overwrite=overwrite,
             null=null,
-            bitrate_bps=None if bitrate is None else _usage(parse_bitrate, bitrate),
+            bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate),
         ),
         run=RunSettings(seconds=seconds, report=report, build_engines=build_engines),
     )
@@ -172,7 +160,7 @@ def live(
 
         return open_window(settings)
     if not settings.output:
-        raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --record FILE or --null")
+        raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
     return _run(settings, json)
 
 
@@ -291,7 +279,7 @@ def bench_stream(
     settings = Settings(
         source=SourceSettings(photos=source or (DEMO_PHOTO,)),
         input=InputSettings(spec=input, timecode=True),
-        output=OutputSettings(streams=(rtmp,), bitrate_bps=None if bitrate is None else _usage(parse_bitrate, bitrate)),
+        output=OutputSettings(streams=(rtmp,), bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate)),
         run=RunSettings(seconds=seconds + JOIN_S),
     )
     result = run_stream_bench(settings, seconds, report)
@@ -505,24 +493,12 @@ def _with_default_device(arguments: Sequence[str]) -> list[str]:
     return filled
 
 
-def _input(spec: str, size: str | None, fps: float | None, fourcc: str | None, loop: bool, timecode: bool) -> InputSettings:
-    width, height = (None, None) if size is None else _usage(parse_size, size)
-    return InputSettings(spec=spec, width=width, height=height, fps=fps, fourcc=fourcc, loop=loop, timecode=timecode)
-
-
 def _slow(text: str) -> tuple[str, float]:
     stage, _, ms = text.partition(":")
     try:
         return stage, float(ms)
     except ValueError:
         raise UsageError(f"--slow {text!r} was given; write STAGE:MS, as in swap:100") from None
-
-
-def _usage(parse: Callable[[str], Any], text: str) -> Any:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _run(settings: Settings, as_json: bool) -> int:

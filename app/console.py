@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +120,11 @@ def download(title: str) -> Iterator[Callable[[int, int | None, str], None]]:
         yield lambda done, total, server: bar.update(task, completed=done, total=total, server=_plain(server))
 
 
+def ask_secret(question: str) -> str:
+    """Asks on the terminal, and does not show what is typed."""
+    return err.input(_plain(question), password=True)
+
+
 def confirm(question: str) -> bool:
     """Asks on the terminal; no is meant by silence."""
     return Confirm.ask(question, console=err, default=False)
@@ -144,6 +149,42 @@ def print_model(row: dict[str, Any]) -> None:
         for item in value if isinstance(value, list) else [value]:
             text = "-" if item is None else item if not isinstance(item, bool) else "yes" if item else "no"
             out.print(f"[bold]{name:<10}[/] {_plain(text)}")
+
+
+def print_lines(lines: Sequence[str], none: str) -> None:
+    """One each; ``none`` is said beside the answer where there is none."""
+    for line in lines:
+        out.print(_plain(line))
+    if not lines:
+        note(none)
+
+
+def print_text(text: str) -> None:
+    """As it is, but for control characters."""
+    out.print(_plain(text.rstrip("\n")))
+
+
+def print_faces(rows: Iterable[dict[str, Any]]) -> None:
+    """A line a face: its photos, and what would make a poor swap of them."""
+    table = Table("name", "photos", "hints", "", box=None, pad_edge=False)
+    for row in rows:
+        hints = sorted({hint for photo in row["photos"] for hint in photo["hints"]})
+        there = sum(photo["there"] for photo in row["photos"])
+        photos = str(there) if there == len(row["photos"]) else f"{there} of {len(row['photos'])}"
+        kind = "favourite" if row["favourite"] else "comes with ffrt" if row["built_in"] else ""
+        table.add_row(_plain(row["name"]), photos, " ".join(hints), _plain(row["problem"]) or kind)
+    out.print(table)
+
+
+def print_addresses(rows: Sequence[dict[str, Any]]) -> None:
+    """A line an address, without its key."""
+    table = Table("name", "address", "key", box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(_plain(row["name"]), _plain(row["shown"]), "in the keyring" if row["secret"] else "none")
+    if rows:
+        out.print(table)
+    else:
+        note("no address is saved yet; `ffrt addresses add NAME` saves one")
 
 
 def print_verified(rows: Iterable[dict[str, Any]]) -> None:
