@@ -86,6 +86,8 @@ def live(
     build_engines: Annotated[bool, Switch] = False,
     report: Path | None = None,
     json: Annotated[bool, Switch] = False,
+    minimised: Annotated[bool, Switch] = False,
+    live: Annotated[bool, Switch] = False,
     verbose: Annotated[bool, Switch] = False,
 ) -> int:
     """Opens the window, or with --headless goes live at once: the face of SOURCE on the person in INPUT, to every output that is named.
@@ -137,6 +139,10 @@ def live(
         file for the report (JSON).
     json
         print the report as JSON instead of a table.
+    minimised
+        open the window minimised, into the system's tray where there is one.
+    live
+        have the window go live at once.
     verbose
         more log lines.
     """
@@ -156,9 +162,9 @@ def live(
         run=RunSettings(seconds=seconds, report=report, build_engines=build_engines),
     )
     if not headless:
-        from app.gui import open_window
+        from app.gui import Opening, open_window
 
-        return open_window(settings)
+        return open_window(settings, Opening(restore=settings == Settings(), minimised=minimised, live=live))
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
     return _run(settings, json)

@@ -139,3 +139,4 @@ def test_consent_is_asked_once(qtbot: Any, qapp: Any, tmp_path: Path, agrees: bo
     assert file.exists() is agrees
     if agrees:
         assert ask_once(file)  # nobody answers: it is not asked
+

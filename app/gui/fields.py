@@ -47,6 +47,7 @@ class Field(QWidget):
         self.title = title
         self.label = QLabel(title)
         self.label.setToolTip(hint)
+        self.label.setWordWrap(True)
         self.reset = QToolButton()
         self.reset.setObjectName("quiet")
         self.reset.setIcon(icon("reset", theme().muted, side=18))
@@ -83,7 +84,7 @@ class SliderField(Field):
         self.number = QLabel()
         self.number.setObjectName("muted")
         self.label.setBuddy(self.slider)
-        self.column.addLayout(row(self.label, 1, self.number, self.reset))
+        self.column.addLayout(row(self.label, self.number, self.reset))
         self.column.addWidget(self.slider)
 
     def show_value(self, value: float, default: float) -> None:
@@ -108,7 +109,7 @@ class ChoiceField(Field):
         self.box.setToolTip(hint)
         self.box.activated.connect(lambda at: self.wished.emit(self.box.itemData(at)))
         self.label.setBuddy(self.box)
-        self.column.addLayout(row(self.label, 1, self.reset))
+        self.column.addLayout(row(self.label, self.reset))
         self.column.addWidget(self.box)
         self._value: Any = None
 
@@ -127,7 +128,7 @@ class ChecksField(Field):
     def __init__(self, title: str, theme: Callable[[], Theme], hint: str = "") -> None:
         super().__init__(title, theme, hint)
         self.boxes: dict[Any, QCheckBox] = {}
-        self.column.addLayout(row(self.label, 1, self.reset))
+        self.column.addLayout(row(self.label, self.reset))
         self._rows = QVBoxLayout()
         self._rows.setSpacing(6)
         self.column.addLayout(self._rows)

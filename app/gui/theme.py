@@ -79,6 +79,8 @@ QTabBar::tab { background: transparent; color: $muted; padding: 8px 14px; border
 QTabBar::tab:selected { color: $text; border-bottom: 2px solid $accent; font-weight: 600; }
 QTabBar::tab:focus { color: $accent; }
 QCheckBox { background: transparent; spacing: 10px; }
+QCheckBox:disabled, QComboBox QAbstractItemView::item:disabled { color: $muted; }
+QCheckBox::indicator:disabled { border-color: $line; }
 QCheckBox::indicator { width: 18px; height: 18px; border-radius: 5px; border: 1px solid $muted; background: $page; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: none; }
 QCheckBox:focus { color: $accent; }

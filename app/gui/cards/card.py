@@ -95,14 +95,14 @@ def show_note(label: QLabel, text: str) -> None:
 
 
 def row(*widgets: QWidget | QLayout | int) -> QHBoxLayout:
-    """Side by side; a number stretches."""
+    """Side by side; a number stretches, and so does a label whose words wrap."""
     line = QHBoxLayout()
     line.setSpacing(8)
     for widget in widgets:
         if isinstance(widget, int):
             line.addStretch(widget)
         elif isinstance(widget, QWidget):
-            line.addWidget(widget)
+            line.addWidget(widget, int(isinstance(widget, QLabel) and widget.wordWrap()))
         else:
             line.addLayout(widget)
     return line

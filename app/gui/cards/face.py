@@ -98,6 +98,7 @@ class FaceCard(Card):
         self.tiles: list[Tile] = []
         self._grid = QGridLayout()
         self._grid.setSpacing(8)
+        self._grid.setColumnStretch(TILES_ACROSS, 1)
         self._grid_holder = QWidget()
         self._grid_holder.setLayout(self._grid)
         self._grid.setContentsMargins(0, 0, 0, 0)
