@@ -90,6 +90,8 @@ def live(
     control: int | None = None,
     report: Path | None = None,
     json: Annotated[bool, Switch] = False,
+    minimised: Annotated[bool, Switch] = False,
+    live: Annotated[bool, Switch] = False,
     verbose: Annotated[bool, Switch] = False,
 ) -> int:
     """Opens the window, or with --headless goes live at once: the face of SOURCE on the person in INPUT, to every output that is named.
@@ -145,6 +147,10 @@ def live(
         file for the report (JSON).
     json
         print the report as JSON instead of a table.
+    minimised
+        open the window minimised, into the system's tray where there is one.
+    live
+        have the window go live at once.
     verbose
         more log lines.
     """
@@ -164,7 +170,7 @@ def live(
         run=RunSettings(seconds=seconds, report=report, build_engines=build_engines, budget_ms=budget_ms),
     )
     if not headless:
-        return _open_window(settings, control)
+        return _open_window(settings, control, minimised, live)
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
     return _run(settings, json) if control is None else _run_controlled(settings, control, json)
@@ -535,9 +541,9 @@ def _run_controlled(settings: Settings, port: int, as_json: bool) -> int:
     return _status(report)
 
 
-def _open_window(settings: Settings, control: int | None) -> int:
+def _open_window(settings: Settings, control: int | None, minimised: bool, live: bool) -> int:
     """One a user: a second says so, and brings the first to the front where it can."""
-    from app.gui import open_window
+    from app.gui import Opening, open_window
     from app.instance import Instance, bring_forward
 
     if control is not None:
@@ -546,7 +552,7 @@ def _open_window(settings: Settings, control: int | None) -> int:
         other = instance.claim()
         if other is not None:
             raise AppError(bring_forward(other))
-        return open_window(settings)
+        return open_window(settings, Opening(restore=settings == Settings(), minimised=minimised, live=live))
 
 
 def _status(report: dict[str, Any]) -> int:

@@ -47,7 +47,7 @@ def build_report(
         "faces": snapshot.faces,
         "age_ms": _headline(snapshot, line),
         "stages_ms": snapshot.stages_ms,
-        "sinks": {r.sink.name: {**r.statistics(), "age_ms": snapshot.age_ms.get(r.sink.name, {})} for r in line.runners},
+        "sinks": _sinks(snapshot, line),
         "economy": _economy(settings, line),
         "models": [asdict(model) for model in models],
         "upgrade": upgrade,
@@ -60,6 +60,16 @@ def build_report(
         "versions": versions(),
         "machine": machine(),
     }
+
+
+def _sinks(snapshot: Snapshot, line: Line) -> dict[str, Any]:
+    """Those that were switched off before the end too; of two with one name the later is numbered."""
+    facts: dict[str, Any] = {}
+    for runner in (*line.retired, *line.runners):
+        name = runner.sink.name
+        count = sum(known.partition(" ")[0] == name for known in facts)
+        facts[f"{name} {count + 1}" if count else name] = {**runner.statistics(), "age_ms": snapshot.age_ms.get(name, {})}
+    return facts
 
 
 def _headline(snapshot: Snapshot, line: Line) -> dict[str, float]:
