@@ -17,6 +17,7 @@ from app import console
 from app.engines_cli import engines
 from app.errors import AppError, UsageError
 from app.face_options import FaceOptions
+from app.loading import loading
 from app.models_cli import models
 from app.settings import (
     InputSettings,
@@ -526,10 +527,11 @@ def _usage(parse: Callable[[str], Any], text: str) -> Any:
 
 
 def _run(settings: Settings, as_json: bool) -> int:
-    from app.run import run_session
-    from app.session import LiveSession
+    with loading():
+        from app.run import run_session
+        from app.session import LiveSession
 
-    session = LiveSession(settings)
+        session = LiveSession(settings)
     if not settings.source.photos:
         console.note("no --source was given: the picture passes as it is, with the face that is filmed")
     report = run_session(session)

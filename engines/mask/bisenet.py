@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numba
 import numpy as np
 
 from engines.align import Aligner, crop_bgr, similarity, template
 from engines.errors import ModelError
 from engines.face import Patch
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.jit import compiled
 from engines.mask.lower import SIDE, lower, softened
 from engines.network import FLOATS, Network
 from engines.tensor import IMAGENET
@@ -58,7 +58,7 @@ class BiSeNet:
         lower(patch, softened(self._mask), matrix / np.float32(step))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _seen(scores: np.ndarray, kept: np.ndarray, step: int, out: np.ndarray) -> None:
     """``out`` uint8 [H, W]: 255 where of ``scores`` float32 [19, H · step, W · step] a ``kept`` class (bool [19]) is the highest, else 0;
     of every ``step``-th row and column. In one pass: 2.5 ms; NumPy, which copies, 15."""
