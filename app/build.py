@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from app.parts import Parts
@@ -10,10 +11,12 @@ from engines.detect.contract import Detector
 from engines.family import Kind
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
+from engines.swap.contract import Swapper
 from rt.budget import BudgetOptions
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.contract import Source
 from rt.clock import Clock
+from rt.compose import host
 from rt.options import Look
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
@@ -42,9 +45,16 @@ def look(settings: Settings, here: Parts, detector: Detector, mesh: FaceMesh) ->
     assert unworn.swapper is not None
     if not settings.source.photos and unworn.swapper.needs_photo:
         return Look(opacity=unworn.opacity, on_lost=unworn.on_lost)
-    unworn.swapper.warm_up()
-    faces = load_source(settings.source.photos, settings.source.face, detector, mesh)
+    with ThreadPoolExecutor(1, "warm-up") as beside:
+        warm = beside.submit(_warm_up, unworn.swapper)
+        faces = load_source(settings.source.photos, settings.source.face, detector, mesh)
+        warm.result()
     return replace(unworn, identity=unworn.swapper.prepare(faces))
+
+
+def _warm_up(swapper: Swapper) -> None:
+    swapper.warm_up()
+    host.warm_up()
 
 
 def unworn_look(settings: Settings, here: Parts) -> Look:

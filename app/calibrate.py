@@ -19,7 +19,7 @@ from app.errors import AppError, UsageError
 from app.settings import InputSettings, LookSettings, Settings
 from engines.build.crops import CROPS_MIN, SIDE, Framing, crop_of
 from engines.errors import ModelError
-from engines.family import Kind
+from engines.family import Kind, families
 from engines.folders import cache_folder
 from engines.landmarks.facemesh import FaceMesh
 from engines.store import embedded_models
@@ -144,14 +144,13 @@ def _view(model: str) -> tuple[str, Crop]:
     """What the model looks at, by name, and how it is cut: as the model's own part does, or by framing."""
     if model in embedded_models():
         return _framed(FRAMINGS.get(model, Framing.FACE))
-    from app.models import known_families
     from engines.store.catalog import load_catalog
     from engines.store.identify import identify
     from engines.store.shelf import Shelf
 
     path, shelf = Path(model).expanduser(), Shelf()
     if path.is_file():
-        kind, name = Kind(identify(path, load_catalog(), known_families()).kind), str(path)
+        kind, name = Kind(identify(path, load_catalog(), families).kind), str(path)
     elif shelf.matches(model):
         kind, name = Kind(shelf.find(model).kind), model
     else:

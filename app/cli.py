@@ -23,6 +23,7 @@ from app.errors import AppError, UsageError
 from app.face_options import FaceOptions, LookOptions
 from app.faces_cli import faces, photos_of
 from app.live_options import CONTROL_PORT, FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
+from app.loading import loading
 from app.models_cli import models
 from app.preset_options import fill_from_preset
 from app.presets_cli import presets
@@ -520,10 +521,11 @@ def _slow(text: str) -> tuple[str, float]:
 
 
 def _run(settings: Settings, as_json: bool) -> int:
-    from app.run import run_session
-    from app.session import LiveSession
+    with loading():
+        from app.run import run_session
+        from app.session import LiveSession
 
-    session = LiveSession(settings)
+        session = LiveSession(settings)
     if not settings.source.photos:
         console.note("no --source was given: the picture passes as it is, with the face that is filmed")
     report = run_session(session)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +16,6 @@ from engines.store.shelf import Card, Shelf
 
 if TYPE_CHECKING:
     from engines.store.pull import Progress
-
-ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
-"""Packages of ``engines`` in which families live."""
-
-
-def known_families() -> Registry[Family]:
-    """All families, registered. Imports every room, which names its families: not for a start that needs none of them."""
-    for room in ROOMS:
-        importlib.import_module(f"engines.{room}")
-    return families
-
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -137,7 +125,7 @@ class Models:
         return {**row, "present": False}
 
     def _families(self) -> Registry[Family]:
-        return known_families() if self._registry is None else self._registry
+        return families if self._registry is None else self._registry
 
     def _verified(self, card: Card) -> dict[str, Any]:
         try:

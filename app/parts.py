@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.settings import LookSettings
 from engines.detect import detectors
-from engines.family import Kind
+from engines.family import Kind, families
 from engines.mask import masks
 from engines.registry import Registry
 from engines.session import ModelUse, RunsNetworks, choose_runtime, runtime_order
@@ -76,7 +76,6 @@ class Parts:
     def _whole_kit(self) -> ModelKit:
         """Imported and made when first needed: the embedded default starts without it."""
         if self._kit is None:
-            from app.models import known_families
             from engines.kit import ModelKit
             from engines.store.catalog import load_catalog
             from engines.store.shelf import Shelf
@@ -85,7 +84,7 @@ class Parts:
             options = {"pixel_boost": look.pixel_boost, "enhancer_weight": look.enhancer_weight}
             preferred = {} if look.identity is None else {Kind.IDENTITY: look.identity}
             self._kit = ModelKit(
-                Shelf(), load_catalog(), known_families(), BUILT_IN, options=options, preferred=preferred, runtime=look.runtime
+                Shelf(), load_catalog(), families, BUILT_IN, options=options, preferred=preferred, runtime=look.runtime
             )
         return self._kit
 

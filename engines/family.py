@@ -102,7 +102,10 @@ class Family(Protocol):
         ...
 
 
-families: Registry[Family] = Registry("model family")
+ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
+"""Packages of ``engines`` in which families live."""
+
+families: Registry[Family] = Registry("model family", *(f"engines.{room}" for room in ROOMS))
 
 
 def _tensors(specs: Sequence[TensorSpec]) -> str:

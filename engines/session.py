@@ -1,6 +1,6 @@
 """The contract that every runtime keeps: named tensors in, named tensors out.
 
-A runtime is one file that registers itself where it stands; whoever needs a model asks ``open_session``.
+A runtime is one file that registers itself and is named in ``runtimes``; whoever needs a model asks ``open_session``.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class ModelUse:
     """As ``Session.memory_bytes``."""
 
 
-runtimes: Registry[Runtime] = Registry("runtime")
+runtimes: Registry[Runtime] = Registry("runtime", "engines.ort", "engines.tensorrt")
 
 AUTO = "auto"
 

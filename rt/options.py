@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engines.enhance.contract import Enhancer
-from engines.mask.contract import Mask
-from engines.swap.contract import Swapper
+if TYPE_CHECKING:
+    from engines.enhance.contract import Enhancer
+    from engines.mask.contract import Mask
+    from engines.swap.contract import Swapper
 
 
 class OnLost(StrEnum):

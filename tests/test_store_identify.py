@@ -10,9 +10,9 @@ from standins.swappers import Contract, swapper
 from store_files import EIGHT, Published, SquareFamily, families, model_bytes, model_proto, sha256, write
 from test_store_graph import external_model
 
-from app.models import known_families
 from engines.errors import ModelError
 from engines.family import Kind
+from engines.family import families as known_families
 from engines.store.catalog import Catalog, load_catalog
 from engines.store.identify import ToldBy, identify
 
@@ -88,7 +88,7 @@ def test_names_that_people_s_files_have(name: str, tmp_path: Path) -> None:
     family = PEOPLES[name]
     path = tmp_path / f"{name}.onnx"
     gfpgan(path) if family in ("gfpgan", "gpen", "restoreformer") else swapper(path, Contract(256))
-    found = identify(path, NOTHING, known_families())
+    found = identify(path, NOTHING, known_families)
     assert (found.family, found.told_by) == (family, ToldBy.NAME)
 
 

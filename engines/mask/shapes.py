@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from engines.face import Patch
+from engines.jit import compiled
 
 CAPSULE, EDGE, CLOSING = 0, 1, 2
 """Last number of a segment: a capsule; an edge of a polygon; its last edge."""
@@ -102,7 +102,7 @@ def drawn(segments: np.ndarray, ramp: Ramp, shape: tuple[int, ...]) -> np.ndarra
     return out
 
 
-@numba.njit("void(float32[:, ::1], float32, float32[:, ::1], float32[:, ::1], uint8[:, ::1])", cache=True, nogil=True)
+@compiled("void(float32[:, ::1], float32, float32[:, ::1], float32[:, ::1], uint8[:, ::1])")
 def _measure(segments: np.ndarray, reach: float, distance: np.ndarray, edge: np.ndarray, inside: np.ndarray) -> None:
     """``distance`` float32 [H, W], large before: signed distance to the union where it is less than ``reach``, else something beyond.
 
@@ -142,7 +142,7 @@ def _measure(segments: np.ndarray, reach: float, distance: np.ndarray, edge: np.
                     edge[y, x], inside[y, x] = np.float32(1e9), 0
 
 
-@numba.njit("void(float32[:, ::1], float32[::1], uint8[:, ::1])", cache=True, nogil=True)
+@compiled("void(float32[:, ::1], float32[::1], uint8[:, ::1])")
 def _levels(distance: np.ndarray, ramp: np.ndarray, out: np.ndarray) -> None:
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):
