@@ -76,7 +76,7 @@ class OrtSession:
         if not path.is_file():
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
         session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
-        self._take(session or _open(str(path), str(path), _options(threads), provider), path.name, provider)
+        self._take(session or _open(_given(path), str(path), _options(threads), provider), path.name, provider)
 
     @classmethod
     def from_bytes(cls, model: bytes, name: str, *, threads: int = 1) -> OrtSession:
@@ -127,6 +127,15 @@ def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider:
         raise ModelError(f"{where} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
 
 
+def _given(path: Path) -> str | bytes:
+    """The path, or, where its name is not UTF-8, as on old disks, the model itself: the binding takes no such name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.read_bytes()
+    return str(path)
+
+
 def _named(tensors: Iterable[tuple[str, np.dtype, tuple[int | str, ...]]]) -> str:
     return ", ".join(f"{name} {dtype}[{', '.join(map(str, shape))}]" for name, dtype, shape in tensors) or "nothing"
 
@@ -162,7 +171,7 @@ def _open_cached(path: Path, threads: int) -> ort.InferenceSession | None:
     def optimise(out: Path) -> dict[str, str]:
         options = _options(threads)
         options.optimized_model_filepath = str(out)
-        made.append(_open(str(path), str(path), options, CPU))
+        made.append(_open(_given(path), str(path), options, CPU))
         return {"model": path.name}
 
     try:

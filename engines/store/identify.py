@@ -14,7 +14,7 @@ from engines.family import Family, Graph, Kind, Structure
 from engines.registry import Registry
 from engines.store.catalog import Catalog, Entry
 from engines.store.graph import inspect
-from engines.store.shelf import sha256_of
+from engines.store.shelf import fit_name, sha256_of
 
 
 class ToldBy(StrEnum):
@@ -70,7 +70,7 @@ def identify(
         chosen, told_by = family_of(str(path), found.graph, families, family), ToldBy.USER
     else:
         chosen, told_by = _by_graph(path, found.graph, families, kind, hint)
-    return Identity(path.stem, chosen, str(families[chosen].kind), sha256, found.graph, entry, told_by)
+    return Identity(fit_name(path.name), chosen, str(families[chosen].kind), sha256, found.graph, entry, told_by)
 
 
 def family_of(what: str, graph: Graph, families: Registry[Family], named: str) -> str:
