@@ -10,6 +10,7 @@ from engines.detect.contract import Detector
 from engines.family import Kind
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
+from rt.budget import BudgetOptions
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.contract import Source
 from rt.clock import Clock
@@ -58,6 +59,7 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
         enhancer=None if chosen.enhancer is None else here.named(Kind.ENHANCER, chosen.enhancer),
         enhancer_opacity=chosen.enhancer_opacity,
         blending=chosen.blending,
+        faces=chosen.max_faces,
     )
 
 
@@ -94,3 +96,8 @@ def track_options(settings: Settings) -> TrackOptions:
 
 def tracker(settings: Settings, detector: Detector, mesh: FaceMesh) -> Tracker:
     return Tracker(detector, mesh, track_options(settings))
+
+
+def budget(settings: Settings) -> BudgetOptions | None:
+    """None where nothing is to be given up."""
+    return BudgetOptions(budget_ms=settings.run.budget_ms) if settings.run.budget_ms else None

@@ -84,6 +84,7 @@ def live(
     look: LookOptions = DEFAULT_LOOK,
     seconds: float | None = None,
     build_engines: Annotated[bool, Switch] = False,
+    budget_ms: float = 100.0,
     report: Path | None = None,
     json: Annotated[bool, Switch] = False,
     minimised: Annotated[bool, Switch] = False,
@@ -135,6 +136,8 @@ def live(
         end after so long.
     build_engines
         build the engines that a GPU here lacks for the models in use, in the background, and switch over when they are proven.
+    budget_ms
+        how old pictures may be (95th percentile) before detection, enhancer, swap size and faces are cut, in this order; 0 cuts nothing.
     report
         file for the report (JSON).
     json
@@ -159,7 +162,7 @@ def live(
             null=null,
             bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate),
         ),
-        run=RunSettings(seconds=seconds, report=report, build_engines=build_engines),
+        run=RunSettings(seconds=seconds, report=report, build_engines=build_engines, budget_ms=budget_ms),
     )
     if not headless:
         from app.gui import Opening, open_window
@@ -212,6 +215,7 @@ def bench_live(
     loop: Annotated[bool, Switch] = False,
     face: FaceOptions = DEFAULT_FACE,
     max_faces: int = 1,
+    budget_ms: float = 100.0,
     json: Annotated[bool, Switch] = False,
 ) -> int:
     """Runs the real line into a measuring output; the age is read back from a time code in the pixels.
@@ -232,6 +236,8 @@ def bench_live(
         start a file again at its end.
     max_faces
         how many faces are swapped.
+    budget_ms
+        as in `ffrt --budget-ms`.
     json
         print the report as JSON instead of a table.
     """
@@ -243,7 +249,7 @@ def bench_live(
         input=InputSettings(spec=input, timecode=True, loop=loop),
         look=LookSettings(**face.settings(), max_faces=max_faces),
         output=OutputSettings(null=True),
-        run=RunSettings(seconds=seconds, report=report, slow_ms=dict(map(_slow, slow))),
+        run=RunSettings(seconds=seconds, report=report, slow_ms=dict(map(_slow, slow)), budget_ms=budget_ms),
     )
     return _run(settings, json)
 

@@ -21,6 +21,10 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+ECONOMY_ROWS = 8
+"""Of what was given up and came back; the report has more."""
+
+
 def set_up_logging(verbose: bool) -> None:
     """Log lines go to stderr; the answer of a command goes to stdout."""
     if err.is_terminal:
@@ -67,6 +71,8 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield f"  {name}", _percentiles(spent)
     for name, sink in report["sinks"].items():
         yield f"sink {name}", _sink_text(sink)
+    for change in report["economy"]["changes"][-ECONOMY_ROWS:]:
+        yield f"at {change['at_s']:.0f} s", _plain(f"{change['step']}: {'given up' if change['given_up'] else 'back'} ({change['why']})")
     yield from _model_rows(report["models"])
     if report["upgrade"] is not None:
         yield "upgrade", _plain(report["upgrade"]["what"])

@@ -48,6 +48,7 @@ def build_report(
         "age_ms": _headline(snapshot, line),
         "stages_ms": snapshot.stages_ms,
         "sinks": _sinks(snapshot, line),
+        "economy": _economy(settings, line),
         "models": [asdict(model) for model in models],
         "upgrade": upgrade,
         "input": source,
@@ -76,6 +77,15 @@ def _headline(snapshot: Snapshot, line: Line) -> dict[str, float]:
     names = [r.sink.name for r in line.runners if not r.sink.lossless] or [r.sink.name for r in line.runners]
     ages = [snapshot.age_ms[name] for name in names if snapshot.age_ms.get(name)]
     return max(ages, key=lambda age: age["p95"], default={})
+
+
+def _economy(settings: Settings, line: Line) -> dict[str, Any]:
+    """What was given up of the look: at the end, and each step with its time in seconds."""
+    changes = [
+        {"at_s": round(line.seconds_since_start(change.at_ns), 3), "step": change.step, "given_up": change.given_up, "why": change.why}
+        for change in line.economy.changes
+    ]
+    return {"budget_ms": settings.run.budget_ms, "given_up": list(line.economy.given_up), "changes": changes}
 
 
 def versions() -> dict[str, str]:

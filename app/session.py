@@ -79,7 +79,17 @@ class LiveSession:
         self._tracker = build.tracker(settings, detector, self._mesh)
         lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
         sinks = [*self._outlets.sinks, *further_sinks]
-        self.line = Line(self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode)
+        self.line = Line(
+            self._source,
+            lane,
+            sinks,
+            look,
+            self._clock,
+            self._metrics,
+            audio,
+            burn_timecode=settings.input.timecode,
+            budget=build.budget(settings),
+        )
         self._look = look  # guarded by _changing once started
         self._ready_ns = self._clock.now_ns()
         self._changing = threading.Lock()  # held while another look is made: by an upgrade, or by whoever calls update

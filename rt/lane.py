@@ -28,6 +28,9 @@ from rt.ring import Slot
 class FaceTracker(Protocol):
     """What a lane needs of a tracker (``rt.track.tracker.Tracker``)."""
 
+    patience: int
+    """Set between two updates, see ``Look.patience``."""
+
     def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
         """The faces of this picture (uint8 [H, W, 3] BGR), called in the order of capture."""
         ...
@@ -127,6 +130,7 @@ class Lane:
             pass  # busy on purpose: a slow stage keeps its core
 
     def _track(self, frame: Frame, image: Any, look: Look) -> None:
+        self._tracker.patience = look.patience
         frame.faces = self._tracker.update(image, frame.captured_ns)
         self._metrics.count("lost_frames", any(face.state is not FaceState.SEEN for face in frame.faces))
         self._metrics.high_water("faces", max((face.id for face in frame.faces), default=0))
@@ -168,13 +172,18 @@ class Lane:
 
     @staticmethod
     def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
-        return [face for face in frame.faces if treatment(face.state, look.on_lost) is what]
+        return [face for place, face in enumerate(frame.faces) if _treatment(face, place, look) is what]
 
     def _keep_for_freeze(self, good: tuple[Frame, Any] | None) -> None:
         for kept, change in ((good, Slot.retain), (self._last_good, Slot.release)):
             if kept is not None and kept[0].slot is not None:
                 change(kept[0].slot)
         self._last_good = good
+
+
+def _treatment(face: TrackedFace, place: int, look: Look) -> Treatment:
+    chosen = treatment(face.state, look.on_lost)
+    return Treatment.BLUR if chosen is Treatment.SWAP and place >= look.faces else chosen
 
 
 def _patches(swapper: Swapper, frame: Frame, image: Any, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:

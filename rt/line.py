@@ -14,8 +14,10 @@ from collections.abc import Sequence
 
 from rt import timecode
 from rt.audio import AudioBus
+from rt.budget import BudgetOptions
 from rt.capture.contract import Grab, Source
 from rt.clock import Clock
+from rt.economy import Economy
 from rt.errors import RtError, SinkError
 from rt.frame import Frame, VideoFormat
 from rt.lane import Lane
@@ -29,6 +31,9 @@ log = logging.getLogger(__name__)
 
 OWN_SLOTS = 4
 """Slots beside those of the sinks: one being filled, one waiting, one on the lane, one kept for the freeze policy."""
+
+ASK_EVERY_NS = 250_000_000
+"""How often the age is held against the budget: it is that of a second, so more often says nothing new."""
 
 FIRST_CONTACT_S = 20.0
 """How long a line goes on whose sinks have all failed to open, before it gives up."""
@@ -48,16 +53,23 @@ class Line:
         audio: AudioBus,
         *,
         burn_timecode: bool = False,
+        budget: BudgetOptions | None = None,
     ) -> None:
-        """``burn_timecode``: capture time is painted into the pictures, for a sink or a receiver to read the age from."""
+        """``burn_timecode``: capture time is painted into the pictures, for a sink or a receiver to read the age from.
+
+        ``budget``: how old pictures may be before something of the look is given up; None, and an input that waits for us, give up nothing.
+        """
         self.error: Exception | None = None
         """Why the line ended, when it ended by itself and not at the end of the input."""
         self.video: VideoFormat | None = None
         """What the source granted; set once started."""
         self._source = source
         self._lane = lane
+        self.economy = Economy([look], budget if source.live else None)
+        """The look, as a whole, and what is given up of it; stages take it at the start of a frame."""
+        self._judged = [sink.name for sink in sinks if not sink.lossless] or [sink.name for sink in sinks]  # one may lag by design
+        self._ask_ns = 0  # infer thread: when the age is looked at next
         self._look_lock = threading.Lock()
-        self._look = look  # guarded by _look_lock; replaced as a whole, stages take it at the start of a frame
         self._replaced: list[threading.Event] = []  # guarded by _look_lock
         self._takes_looks = True  # guarded by _look_lock
         self._clock = clock
@@ -102,7 +114,7 @@ class Line:
         """Takes effect with the next frame. What is returned is set once nothing uses the look before it any more."""
         released = threading.Event()
         with self._look_lock:
-            self._look = look
+            self.economy.wear([look])
             if self._takes_looks:
                 self._replaced.append(released)
             else:
@@ -207,6 +219,7 @@ class Line:
                 self._lane.process(frame, self._current_look())
                 self._publish(frame)
                 frame = None
+                self._mind_the_age()
         except Closed:
             pass  # the end of the input
         except Exception as error:
@@ -221,7 +234,17 @@ class Line:
             for released in self._replaced:
                 released.set()
             self._replaced.clear()
-            return self._look
+            self._metrics.give_up(self.economy.given_up)
+            return self.economy.look()
+
+    def _mind_the_age(self) -> None:
+        now_ns = self._clock.now_ns()
+        if now_ns < self._ask_ns:
+            return
+        self._ask_ns = now_ns + ASK_EVERY_NS
+        age_ms = self._metrics.recent_age_ms(self._judged, now_ns)
+        if age_ms is not None:
+            self.economy.notice_age(age_ms, now_ns)
 
     def _publish(self, frame: Frame) -> None:
         assert frame.slot is not None

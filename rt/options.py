@@ -51,3 +51,7 @@ class Look:
     enhancer_opacity: float = 0.8
     """0 leaves the swap as it is, 1 shows the enhancer's picture alone."""
     blending: Blending = Blending.SOFT
+    faces: int = 8
+    """So many faces of a frame are swapped, those known longest; further ones are hidden."""
+    patience: int = 1
+    """The detector looks for further faces so many times less often than the tracker was told."""

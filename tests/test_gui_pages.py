@@ -201,8 +201,8 @@ def test_a_look_changes_on_the_same_line(opened: Any, qtbot: Any) -> None:
     window.apply(changed("look", opacity=0.0, on_lost="show", masks=()))
     settled(window, qtbot)
     assert window.control.studio.session is session
-    assert session.line._look.opacity == 0.0
-    assert session.line._look.masks == ()
+    assert session._look.opacity == 0.0
+    assert session._look.masks == ()
 
 
 def test_what_is_not_installed_is_grey_and_says_why(opened: Any, qtbot: Any) -> None:

@@ -67,6 +67,8 @@ class NeuralSwapper:
         self._planes = np.empty((0, 3, recipe.side, recipe.side), np.float32)
         self._crop = np.empty((recipe.side * boost, recipe.side * boost, 3), np.uint8)
         self._takes_many = not isinstance(self._target.shape[0], int)
+        self.smaller = None if boost == 1 else NeuralSwapper(model, session, recipe, feed, aligner=self._aligner)
+        """See ``engines.swap.contract.ScalableSwapper``: the same network, on crops of its own size."""
 
     @property
     def runtime(self) -> str:

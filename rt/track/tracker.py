@@ -66,6 +66,8 @@ class Tracker:
         self._mesh = mesh
         self._options = self._next_options = options
         self._iris = iris
+        self.patience = 1
+        """The detector looks for further faces so many times less often than the options say. Set between two updates."""
         self._tracks: list[Track] = []
         self._removed: list[int] = []
         self._next_id = 1
@@ -143,7 +145,7 @@ class Tracker:
             return min(missing) == 1 or self._frames % DETECT_LOST_EVERY == 0
         if not self._tracks:
             return True
-        return len(self._tracks) < self._options.max_faces and self._frames % self._options.detect_every == 0
+        return len(self._tracks) < self._options.max_faces and self._frames % (self._options.detect_every * self.patience) == 0
 
     def _detect(self, image: np.ndarray, captured_ns: int) -> None:
         """Adopts the faces that no track has, the largest first."""
