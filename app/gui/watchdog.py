@@ -89,7 +89,7 @@ class Watchdog(QObject):
 
 
 def wait_for_core() -> Callable[[], int]:
-    """A clock of the calling thread: nanoseconds for which it could have run and had no core. Stands at 0 where the system does not tell."""
+    """A clock of the calling thread: nanoseconds for which it could have run and had no core. Always 0 where the system does not tell."""
     if sys.platform != "linux":
         return lambda: 0
     try:
