@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
-.PHONY: test-families test-engines test-gpu-names test-gpu test-vcam
+.PHONY: test-families test-engines test-kernels test-gpu-names test-gpu test-vcam
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
@@ -53,10 +53,18 @@ test-engines: setup-test
 	$(BIN)/pip install -q -e '.[engines]'
 	FFRT_SWEEP=1 $(BIN)/python -m pytest tests/test_engine_build.py tests/test_engines_cli.py tests/test_trt_api.py tests/test_tensorrt_session.py
 
+# Every kernel for every chip by NVRTC (no GPU), on the host against the compositor, and once more with every access looked at.
+test-kernels: setup-test
+	$(BIN)/pip install -q -e '.[kernels]'
+	$(BIN)/python -m pytest tests/test_kernels_*.py
+	FFRT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$$($${CXX:-c++} -print-file-name=libasan.so) \
+		$(BIN)/python -m pytest tests/test_kernels_*.py
+	$(BIN)/python scripts/kernel_table.py docs/kernels.md
+
 # 1 GB, no GPU: are the names that ffrt takes from CUDA's packages really there?
 test-gpu-names: setup-test
 	$(BIN)/pip install -q -e '.[gpu]'
-	$(BIN)/python -m pytest tests/test_cuda_device.py tests/test_trt_api.py
+	$(BIN)/python -m pytest tests/test_cuda_device.py tests/test_kernels_build.py tests/test_trt_api.py
 
 test-gpu: test-gpu-names
 	FFRT_REQUIRE_GPU=1 $(BIN)/python -m pytest -m gpu

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -113,33 +114,59 @@ def inverse(matrix: np.ndarray) -> np.ndarray:
     return np.array([[cos, sin, -cos * right - sin * down], [-sin, cos, sin * right - cos * down]], np.float32)
 
 
+@dataclass(frozen=True, slots=True)
+class CropPlan:
+    """Which part of a picture a crop is taken from: averaged by a whole factor where the crop is much smaller than what it shows."""
+
+    left: int
+    top: int
+    columns: int
+    """Of the part once it is averaged: pixel i of it covers factor·i … factor·i + factor - 1, counted from ``left``."""
+    rows: int
+    factor: int
+    matrix: np.ndarray
+    """float64 [2, 3]: pixels of the averaged part → pixels of the crop."""
+
+
+def crop_plan(matrix: np.ndarray, side: int, shape: tuple[int, ...]) -> CropPlan:
+    """Of a crop [side, side] by ``matrix`` [2, 3] (picture → crop) of a picture of ``shape`` (H, W, …).
+
+    Bilinear sampling alone would let noise through where less than half of the pixels are left.
+    """
+    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+    whole = CropPlan(0, 0, shape[1], shape[0], 1, matrix.astype(np.float64))
+    if scale >= 0.5:
+        return whole
+    factor = 2 ** int(np.floor(np.log2(1 / max(scale, 1 / 64))))
+    return _reduced(matrix, side, shape, factor) or whole
+
+
 def crop_bgr(image: np.ndarray, matrix: np.ndarray, side: int) -> np.ndarray:
     """uint8 [side, side, 3] BGR of ``image`` (uint8 [H, W, 3] BGR) by ``matrix`` [2, 3] (picture → crop); its border goes on outside.
 
-    A crop that is much smaller than what it shows is taken from the picture's halves: bilinear sampling alone would let noise through.
+    See ``crop_plan`` for one that is much smaller than what it shows.
     """
-    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
-    if scale >= 0.5:
-        return cv2.warpAffine(image, matrix, (side, side), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    factor = 2 ** int(np.floor(np.log2(1 / max(scale, 1 / 64))))
-    return _reduced_crop(image, matrix, side, factor)
+    plan = crop_plan(matrix, side, image.shape)
+    part = image
+    if plan.factor > 1:
+        seen = image[plan.top : plan.top + plan.rows * plan.factor, plan.left : plan.left + plan.columns * plan.factor]
+        part = cv2.resize(seen, (plan.columns, plan.rows), interpolation=cv2.INTER_AREA)
+    return cv2.warpAffine(part, plan.matrix, (side, side), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
 
 
-def _reduced_crop(image: np.ndarray, matrix: np.ndarray, side: int, factor: int) -> np.ndarray:
-    """The same over the part that the crop shows, reduced by a whole ``factor``: pixel i of it covers factor·i … factor·i + factor-1."""
+def _reduced(matrix: np.ndarray, side: int, shape: tuple[int, ...], factor: int) -> CropPlan | None:
+    """What the crop shows, reduced by ``factor``; None where less than that of the picture is left."""
     corners = np.array([[0, 0], [side, 0], [side, side], [0, side]], np.float32)
     back = inverse(matrix)
     seen = corners @ back[:, :2].T + back[:, 2]
-    height, width = image.shape[:2]
+    height, width = shape[:2]
     left, top = np.clip(np.floor(seen.min(0)).astype(int) - factor, 0, [width, height])
     right, bottom = np.clip(np.ceil(seen.max(0)).astype(int) + factor, 0, [width, height])
     columns, rows = int(right - left) // factor, int(bottom - top) // factor
     if not columns or not rows:
-        return cv2.warpAffine(image, matrix, (side, side), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    part = image[top : top + rows * factor, left : left + columns * factor]
-    small = cv2.resize(part, (columns, rows), interpolation=cv2.INTER_AREA)
+        return None
     middle = (factor - 1) / 2
     moved = matrix.astype(np.float64).copy()
     moved[:, 2] += matrix[:, :2].astype(np.float64) @ [left + middle, top + middle]
     moved[:, :2] *= factor
-    return cv2.warpAffine(small, moved, (side, side), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return CropPlan(int(left), int(top), columns, rows, factor, moved)

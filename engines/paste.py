@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import cv2
@@ -31,31 +32,49 @@ def paste(crop: np.ndarray, alpha: np.ndarray, matrix: np.ndarray, shape: tuple[
     ``matrix``: float32 [2, 3], the similarity by which the crop was taken (picture → crop). Works on the crop's box alone. None
     where the crop lies outside of the picture.
     """
-    box = _box(matrix, crop.shape[0], shape)
+    plan = paste_plan(matrix, crop.shape[0], shape)
+    if plan is None:
+        return None
+    if plan.factor > 1:
+        size = (crop.shape[0] // plan.factor,) * 2
+        crop, alpha = (cv2.resize(part, size, interpolation=cv2.INTER_AREA) for part in (crop, alpha))
+    # One warp of four channels takes half the time of two. Outside of the crop all four are 0.
+    size, flags = (plan.width, plan.height), cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    both = cv2.warpAffine(np.dstack([crop, alpha]), plan.matrix, size, flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
+    return Patch(cv2.cvtColor(both, cv2.COLOR_BGRA2BGR), cv2.extractChannel(both, 3), plan.left, plan.top)
+
+
+@dataclass(frozen=True, slots=True)
+class PastePlan:
+    """Where in a picture a crop comes to lie."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+    factor: int
+    """The crop is averaged by so much first: pixel i of the smaller one covers factor·i … factor·i + factor - 1."""
+    matrix: np.ndarray
+    """float32 [2, 3]: pixels of the box → pixels of the averaged crop."""
+
+
+def paste_plan(matrix: np.ndarray, side: int, shape: tuple[int, ...]) -> PastePlan | None:
+    """Of a crop [side, side] that was taken by ``matrix`` (picture → crop) from a picture of ``shape``; None where it lies outside.
+
+    Less than two of the crop's pixels are left for one of the picture's: bilinear sampling reads four and would let a large crop of a
+    small face flicker.
+    """
+    box = _box(matrix, side, shape)
     if box is None:
         return None
-    crop, alpha, matrix = _no_finer(crop, alpha, matrix)
-    left, top, right, bottom = box
-    moved = matrix.copy()
-    moved[:, 2] += matrix[:, :2] @ np.array([left, top], np.float32)
-    # One warp of four channels takes half the time of two. Outside of the crop all four are 0.
-    size, flags = (right - left, bottom - top), cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    both = cv2.warpAffine(np.dstack([crop, alpha]), moved, size, flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
-    return Patch(cv2.cvtColor(both, cv2.COLOR_BGRA2BGR), cv2.extractChannel(both, 3), left, top)
-
-
-def _no_finer(crop: np.ndarray, alpha: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The three with the crop averaged to less than two of its pixels for one of the picture's: bilinear sampling reads four pixels and
-    would let a large crop of a small face flicker. Pixel i of the smaller one covers factor·i … factor·i + factor - 1."""
     factor = 1
-    while math.hypot(matrix[0, 0], matrix[1, 0]) >= 2 * factor and crop.shape[0] % (2 * factor) == 0:
+    while math.hypot(matrix[0, 0], matrix[1, 0]) >= 2 * factor and side % (2 * factor) == 0:
         factor *= 2
-    if factor == 1:
-        return crop, alpha, matrix
-    size = (crop.shape[0] // factor,) * 2
     moved = matrix / np.float32(factor)
     moved[:, 2] -= (factor - 1) / (2 * factor)
-    return cv2.resize(crop, size, interpolation=cv2.INTER_AREA), cv2.resize(alpha, size, interpolation=cv2.INTER_AREA), moved
+    left, top, right, bottom = box
+    moved[:, 2] += moved[:, :2] @ np.array([left, top], np.float32)
+    return PastePlan(left, top, right - left, bottom - top, factor, moved)
 
 
 def _box(matrix: np.ndarray, side: int, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:

@@ -60,11 +60,11 @@ if [ ! -e "$stamp" ]; then
 fi
 
 if [ "$purpose" = test ]; then
-    packages=$(missing nginx nginx-light ffmpeg ffmpeg gcc gcc)
+    packages=$(missing nginx nginx-light ffmpeg ffmpeg gcc gcc c++ g++)
     [ -n "$(ls /usr/lib/nginx/modules/ngx_rtmp_module.so 2>/dev/null)" ] || packages="$packages libnginx-mod-rtmp"
     [ -e /usr/include/stdio.h ] || packages="$packages libc6-dev"
     # shellcheck disable=SC2086
-    [ -z "$(echo $packages)" ] || install_packages "the tests of streams and virtual cameras" $packages
+    [ -z "$(echo $packages)" ] || install_packages "the tests of streams, virtual cameras and kernels" $packages
 fi
 
 if [ "$purpose" = test ] && ! QT_QPA_PLATFORM=offscreen "$bin/python" -c 'from PySide6 import QtWidgets' 2>/dev/null; then

@@ -13,6 +13,7 @@ import pytest
 from app.session import limit_threads
 from engines.device.cuda_probe import find_gpus
 from engines.identity.photo import open_photo
+from rt.compose.kernels.host import HostKernels, find_compiler
 
 ROOT = Path(__file__).parent.parent
 ASTRONAUT = ROOT / "assets" / "portraits" / "astronaut.png"
@@ -57,6 +58,20 @@ def shared_data() -> Path:
 def astronaut() -> np.ndarray:
     """uint8 [512, 512, 3] BGR, one face."""
     return open_photo(ASTRONAUT)
+
+
+@pytest.fixture(scope="session")
+def kernels(cache_of_the_tests: None) -> HostKernels:
+    """The kernels, compiled for the host."""
+    if find_compiler() is None:
+        pytest.skip("no C++ compiler")
+    return HostKernels()
+
+
+@pytest.fixture(scope="session")
+def backwards_kernels(kernels: HostKernels) -> HostKernels:
+    """The same, last block and last thread first."""
+    return HostKernels(backwards=True)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 import pytest
+from faces import face_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,9 @@ from engines.swap import swappers
 from engines.swap.contract import SourceFace
 from engines.swap.mesh.facing import Facing
 from engines.swap.mesh.identity import MeshIdentity, prepare
+from engines.swap.mesh.light import Light, Nearness
 from engines.swap.mesh.swapper import MeshSwapper
+from engines.swap.mesh.texture import SIDE, spread, unwrap
 from rt.compose.host import blend
 
 FRAME_NS = 33_333_333
@@ -310,3 +313,44 @@ def test_the_features_of_a_photo_are_drawn_where_the_target_has_its_own(portrait
     plain, registered = error(prepare([man])), error(swapper.prepare([man]))
     assert registered < 0.025
     assert registered < plain
+
+
+def test_a_flat_picture_is_given_a_flat_face(woman: SourceFace) -> None:
+    """Haze is light added everywhere: it takes contrast from the target's face, and the worn one must lose some too."""
+    worn = MeshSwapper().prepare([woman])
+
+    def kept(image: np.ndarray) -> float:
+        light = Light(Nearness.of_mesh())
+        return float(light.contrast(light.gains(image, woman.landmarks.points, worn, 1), worn).max())
+
+    assert kept(woman.image) > 0.95  # her own picture needs none of that
+    assert kept(np.clip(woman.image * 0.4 + 110, 0, 255).astype(np.uint8)) < 0.7
+
+
+def test_a_smile_does_not_change_the_contrast_at_once(woman: SourceFace) -> None:
+    """A picture of less contrast, and equally bright so that it is no cut, moves the share that is kept a little in one frame."""
+    worn, points = MeshSwapper().prepare([woman]), woman.landmarks.points
+    middle = woman.image[skin_of(points, woman.image.shape)].mean(0)
+    softer = np.clip((woman.image - middle) * 0.4 + middle, 0, 255).astype(np.uint8)
+    light = Light(Nearness.of_mesh())
+    before = light.contrast(light.gains(woman.image, points, worn, 1), worn).max()
+    soon = light.contrast(light.gains(softer, points, worn, 1 + FRAME_NS), worn).max()
+    for number in range(2, 300):
+        gain = light.gains(softer, points, worn, 1 + number * FRAME_NS)
+    settled = light.contrast(gain, worn).max()
+    assert settled < 0.8 * before
+    assert before - soon < 0.1 * (before - settled)
+
+
+def test_what_the_photo_shows_edge_on_is_not_worn() -> None:
+    """A face from the front before a green wall, its outline found too wide: the wall is not worn along the cheeks."""
+    points = face_at(256, 256, 150)
+    image = np.full((512, 512, 3), (0, 255, 0), np.uint8)
+    narrow = (points[regions.OVAL, :2] - 256) * [0.93, 1] + 256
+    cv2.fillPoly(image, [np.round(narrow).astype(np.int32)], (110, 140, 190))
+    texture = unwrap(SourceFace(image, Landmarks(points, 1.0), "drawn"))
+    green = texture.colour[..., 1] > texture.colour[..., 2] + 30
+    rows = np.arange(SIDE)[:, None] / SIDE
+    side = green & (rows > 0.45) & (rows < 0.75) & (spread(np.ones(468), topology())[..., 0] > 0)
+    assert side.sum() > 1000
+    assert texture.opaque[side].mean() < 0.15

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import cv2
 import numpy as np
 
+from engines.mesh.topology import topology
 from engines.swap.mesh import kernels
 
 LUMA = np.array([0.114, 0.587, 0.299], np.float32)
@@ -12,6 +15,9 @@ LUMA = np.array([0.114, 0.587, 0.299], np.float32)
 
 LOG_OFFSET = 6.0
 """Added before the logarithm, in grey levels, so that noise in the dark does not become large ratios."""
+
+INSIDE = 0.18
+"""Inter-ocular distances from the oval at which neither hair nor background is seen on most people."""
 
 ROI_WIDTH = 72
 """Pixels: the face is reduced to about this width, by averaging, before its vertices are looked at, so that each sees its surroundings."""
@@ -40,6 +46,14 @@ def log_colours(image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
 def smooth(kernel: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted mean of ``values`` [468, K] by ``kernel`` [468, 468] and ``weights`` [468]: float32 [468, K]."""
     return (kernel @ (values * weights[:, None])) / (kernel @ weights[:, None] + 1e-6)
+
+
+def relief_of(logs: np.ndarray, kernel: np.ndarray) -> float:
+    """How much the luma of vertices [468, 3] deviates from that around them (by ``kernel``), inside of the face: log units."""
+    mesh = topology()
+    luma = logs @ LUMA
+    detail = luma - smooth(kernel, luma[:, None], mesh.area)[:, 0]
+    return math.sqrt(float(weighted_mean(detail**2, mesh.area * (mesh.from_oval > INSIDE))))
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from engines.errors import PhotoError
 from engines.face import SourceFace
 from engines.mesh.topology import Topology, topology
-from engines.swap.mesh.colour import LOG_OFFSET, LUMA, weighted_mean
+from engines.swap.mesh.colour import LOG_OFFSET, LUMA, relief_of, weighted_mean
 from engines.swap.mesh.texture import SIDE, Texture, plain_skin, spread, unwrap, vertex_logs, vertex_values
 
 SMOOTH_SKIN, CONTRAST_LEAST, DETAIL_SIGMA = 0.17, 0.65, 0.1
@@ -36,6 +36,8 @@ class MeshIdentity:
     """float32 [468]: skin area that is not hidden by hair."""
     contrast: float
     """In (0, 1]: by how much the texture's detail is to be softened, so that a harshly lit photo does not look like a mask."""
+    relief: float
+    """``relief_of`` the texture's vertices: log units."""
     grey: bool
     """The photos have no colour: the target's is taken."""
 
@@ -60,6 +62,7 @@ def prepare(faces: Sequence[SourceFace]) -> MeshIdentity:
         logs=logs,
         weights=weights if weights.sum() > 20 else mesh.skin,
         contrast=_contrast(texture.colour, mesh),
+        relief=max(0.02, relief_of(logs, mesh.kernel(0.28))),
         grey=texture.grey,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.mesh.topology import topology
-from engines.swap.mesh.colour import LUMA, log_colours, smooth, weighted_mean
+from engines.swap.mesh.colour import LUMA, log_colours, relief_of, smooth, weighted_mean
 from engines.swap.mesh.identity import MeshIdentity
 
 SIGMA, SIGMA_AT_OVAL = 0.28, 0.10
@@ -27,8 +27,15 @@ CONTRAST_FALL, CONTRAST_MIN = 0.55, 0.4
 """A dark face on a bright one: shine and wrinkles are light added to the skin, not skin multiplied, so the texture's contrast is
 to grow less than its brightness: by the power 1 - 0.55 of it. Looked at on pairs of dark photos and light people."""
 
+FLAT, FLAT_MIN = 0.5, 0.55
+"""A hazy or softly lit picture: its face has less contrast than the photo's, and the texture's is brought down by the power 0.5 of that,
+not below 0.55. Wholly matched, people lose what makes them look like themselves. Looked at on hazy and on plain clips."""
+
 SETTLE_S = 0.077
 """Time constant of the light's changes: a share of 0.35 a frame at 30 fps."""
+
+RELIEF_SETTLE_S = 1.0
+"""The same of contrast: a face that smiles has more of it, and is not to change its skin."""
 
 CUT_LOG = 0.25
 """A change of the face's log luma between two frames that is a cut and not a cloud."""
@@ -59,6 +66,7 @@ class Light:
         self._near = near
         self._skin = topology().skin
         self._gain: np.ndarray | None = None
+        self._relief = 0.0
         self._level = 0.0
         self._place = np.zeros(3)
         self._at_ns = 0
@@ -71,18 +79,20 @@ class Light:
         gain = self._limit(self._difference(target, identity), target, identity)
         level = float(weighted_mean(target @ LUMA, self._skin))
         place = np.append(points[:, :2].mean(0), np.ptp(points[:, 0]))
+        relief = relief_of(target, self._near.wide)
         if self._is_cut(level, place, captured_ns):
-            self._gain = gain
-        self._settle(gain, captured_ns)
+            self._gain, self._relief = gain, relief
+        self._settle(gain, relief, captured_ns)
         self._level, self._place = level, place
         assert self._gain is not None
         return self._gain
 
-    @staticmethod
-    def contrast(gain: np.ndarray, identity: MeshIdentity) -> np.ndarray:
-        """float32 [468, 1] in [0.4, 1]: the share of the texture's detail that is kept at each vertex."""
+    def contrast(self, gain: np.ndarray, identity: MeshIdentity) -> np.ndarray:
+        """float32 [468, 1] in [0.2, 1]: the share of the texture's detail that is kept at each vertex."""
         brighter = np.maximum(0, gain @ LUMA)
-        return (identity.contrast * np.clip(np.exp(-CONTRAST_FALL * brighter), CONTRAST_MIN, 1))[:, None].astype(np.float32)
+        flat = np.clip((self._relief / identity.relief) ** FLAT, FLAT_MIN, 1) if self._relief else 1.0
+        kept = min(identity.contrast, float(flat)) * np.clip(np.exp(-CONTRAST_FALL * brighter), CONTRAST_MIN, 1)
+        return kept[:, None].astype(np.float32)
 
     def _difference(self, target: np.ndarray, identity: MeshIdentity) -> np.ndarray:
         """Target minus source, smoothed over the face; vertices that are far from the typical difference count little."""
@@ -109,8 +119,9 @@ class Light:
         elapsed_s = (captured_ns - self._at_ns) / 1e9
         return self._gain is None or abs(level - self._level) > CUT_LOG or jump > CUT_JUMP or not 0 < elapsed_s < 1
 
-    def _settle(self, gain: np.ndarray, captured_ns: int) -> None:
+    def _settle(self, gain: np.ndarray, relief: float, captured_ns: int) -> None:
         assert self._gain is not None
-        share = 1 - math.exp(-max(0, captured_ns - self._at_ns) / 1e9 / SETTLE_S)
-        self._gain = self._gain + (gain - self._gain) * np.float32(share)
+        passed_s = max(0, captured_ns - self._at_ns) / 1e9
+        self._gain = self._gain + (gain - self._gain) * np.float32(1 - math.exp(-passed_s / SETTLE_S))
+        self._relief += (relief - self._relief) * (1 - math.exp(-passed_s / RELIEF_SETTLE_S))
         self._at_ns = captured_ns

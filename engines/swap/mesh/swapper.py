@@ -52,9 +52,10 @@ class MeshSwapper:
         left, top, right, bottom = box
         if face_id not in self._lights:
             self._lights[face_id] = Light(self._near)
-        light = self._lights[face_id].gains(image, points, identity, captured_ns)
+        light = self._lights[face_id]
+        gain = light.gains(image, points, identity, captured_ns)
         patch = self._clear_patch(left, top, right, bottom)
-        self._draw(patch, place, light, self._facing.share(points), identity)
+        self._draw(patch, place, gain, light.contrast(gain, identity), self._facing.share(points), identity)
         return patch
 
     def warm_up(self) -> None:
@@ -77,11 +78,12 @@ class MeshSwapper:
         alpha[:] = 0
         return Patch(self._pixels[: count * 3].reshape(height, width, 3), alpha, left, top)
 
-    def _draw(self, patch: Patch, place: np.ndarray, light: np.ndarray, turned: np.ndarray, identity: MeshIdentity) -> None:
+    def _draw(
+        self, patch: Patch, place: np.ndarray, light: np.ndarray, kept: np.ndarray, turned: np.ndarray, identity: MeshIdentity
+    ) -> None:
         texture = identity.texture_for(float(np.ptp(place[:, 0])))
         far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
         place[:, :2] -= np.array([patch.left, patch.top], np.float32)
-        kept = Light.contrast(light, identity)
         gain = np.exp(light) * kept
         bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(light) * (1 - kept)  # what detail is pulled towards
         cover = self._cover.copy()

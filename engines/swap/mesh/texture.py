@@ -67,7 +67,7 @@ def unwrap(face: SourceFace) -> Texture:
     if borrow.max() > 0.05:
         colour, outside = _borrow_from_other_side(colour, outside, field[..., 1], borrow, seen, mesh)
     colour = _close_mouth(colour, skin, mesh)
-    hidden = np.maximum(_hair(colour, skin, mesh), outside)
+    hidden = np.maximum.reduce([_hair(colour, skin, mesh), outside, _edge_on(seen, mesh)])
     return Texture(np.clip(colour, 0, 255), 1 - _soften_edge_of_hair(hidden, mesh), np.maximum(trust, borrow * 0.5), grey)
 
 
@@ -216,12 +216,22 @@ def _hair(colour: np.ndarray, skin: np.ndarray, mesh: Topology) -> np.ndarray:
     distance = np.sqrt((((lab - typical) / (deviation * 1.5)) ** 2).sum(2))
     y, line = mesh.shape[:, 1], brow_line(mesh.shape)
     forehead = smoothstep(y, line + 0.02, line - 0.10) * smoothstep(mesh.from_brows, 0.03, 0.075)
-    temples = smoothstep(mesh.from_oval, 0.28, 0.10) * smoothstep(y, 0.30, 0.02) * (mesh.from_eyes > 0.12)
+    temples = smoothstep(mesh.from_oval, 0.32, 0.12) * smoothstep(y, 0.50, 0.30) * (mesh.from_eyes > 0.12)
     jaw = smoothstep(mesh.from_oval, 0.14, 0.05) * 0.9
     region = spread(np.maximum(np.maximum(forehead, temples), jaw), mesh)[..., 0]
     found = (smoothstep(distance, 1.9, 3.2) * np.clip(region * 1.4, 0, 1)).astype(np.float32)
     hair = cv2.morphologyEx(found, cv2.MORPH_OPEN, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5)))
     return cv2.dilate(hair, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (int(iod * 0.06) | 1,) * 2))
+
+
+def _edge_on(seen: np.ndarray, mesh: Topology) -> np.ndarray:
+    """float32 [SIDE, SIDE]: 1 along the oval where neither half of the photo's face is turned to the viewer.
+
+    A few pixels of the photo are stretched over such places, and what stood behind the face is among them.
+    """
+    side = (1 - np.maximum(seen, seen[mesh.mirror])) * smoothstep(mesh.from_oval, 0.40, 0.25)
+    field: np.ndarray = spread(side, mesh)[..., 0]
+    return field
 
 
 def _soften_edge_of_hair(hidden: np.ndarray, mesh: Topology) -> np.ndarray:

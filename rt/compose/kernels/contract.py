@@ -1,0 +1,52 @@
+"""How kernels are launched: one interface, whatever runs them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from engines.errors import DeviceError
+from rt.compose.kernels.declared import DTYPES, Kernel
+
+Size = tuple[int, int, int]
+"""Threads in x, y and z."""
+
+
+class Kernels(Protocol):
+    """Runs kernels of one device, in order, on the stream whose work makes the calls. One thread at a time.
+
+    Arrays are those of the device: NumPy's on the host, CuPy's on a GPU. All calls return without waiting for the device.
+    """
+
+    def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
+        """At least ``threads`` threads of ``kernel``; none at all where one of the three is 0.
+
+        ``args``: what it declares, in order: arrays of the declared type (None: no array) and numbers. A picture's rows may be apart;
+        the kernel is told by how much. Raises ``DeviceError`` for arguments of other types.
+        """
+        ...
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """New memory of the device, contiguous, of any content. Allocates: keep it. Raises ``DeviceError`` where there is none left."""
+        ...
+
+    def put(self, values: np.ndarray, array: Any) -> None:
+        """Copies ``values`` of the host into ``array``. ``values`` may be changed as soon as this returns."""
+        ...
+
+
+def checked(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
+    """``args`` with numbers as NumPy's, each of the type that ``kernel`` declares."""
+    if len(args) != len(kernel.arguments):
+        raise DeviceError(f"the kernel {kernel.name} was given {len(args)} arguments; it takes {', '.join(kernel.arguments)}")
+    return [_checked(kernel, kind, value) for kind, value in zip(kernel.arguments, args, strict=True)]
+
+
+def _checked(kernel: Kernel, kind: str, value: Any) -> Any:
+    dtype = DTYPES[kind]
+    if not kind.endswith("*"):
+        return dtype.type(value)
+    if value is not None and value.dtype != dtype:
+        raise DeviceError(f"the kernel {kernel.name} was given an array of {value.dtype} for {kind}; it takes {dtype}")
+    return value

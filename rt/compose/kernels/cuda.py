@@ -1,0 +1,59 @@
+"""Kernels on a GPU, through CuPy. Not run on a GPU yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engines.errors import DeviceError
+from rt.compose.kernels.contract import Size, checked
+from rt.compose.kernels.declared import KERNELS, Kernel
+from rt.compose.kernels.nvrtc import OPTIONS
+from rt.compose.kernels.sources import source
+
+
+class CudaKernels:
+    """Keeps ``rt.compose.kernels.contract.Kernels``, on the current device and its current stream, which are those of whoever calls:
+    ``CudaStream`` makes its own current for the work it is given.
+
+    A file is compiled for the card at its first use and kept by CuPy; ``warm_up`` does all of it beforehand.
+    """
+
+    def __init__(self) -> None:
+        """Raises ``DeviceError`` where CuPy cannot be used."""
+        try:
+            import cupy
+        except (ImportError, OSError, RuntimeError) as error:
+            raise DeviceError(f"kernels on a GPU need CuPy, which cannot be used ({error}); run `pip install 'ffrt[gpu]'`") from error
+        self._cupy = cupy
+        self._modules = {
+            file: cupy.RawModule(code=source(file), options=OPTIONS, backend="nvrtc")
+            for file in sorted({kernel.file for kernel in KERNELS.values()})
+        }
+        self._functions: dict[str, Any] = {}
+
+    def warm_up(self) -> None:
+        """Compiles and loads everything: a second or two for a new card or version."""
+        for kernel in KERNELS.values():
+            self._function(kernel)
+
+    def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
+        values = [np.uintp(0) if value is None else value for value in checked(kernel, args)]  # no array: an address of nothing
+        if 0 not in threads:
+            self._function(kernel)(kernel.grid(threads), kernel.block, tuple(values))
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        try:
+            return self._cupy.empty(shape, dtype)
+        except self._cupy.cuda.memory.OutOfMemoryError as error:
+            raise DeviceError(f"the GPU has no memory left for {shape} of {np.dtype(dtype)}; swap fewer faces") from error
+
+    def put(self, values: np.ndarray, array: Any) -> None:
+        # From pageable memory: the driver takes its own copy before it returns, so that nobody has to wait for the GPU.
+        array.set(values, stream=self._cupy.cuda.get_current_stream())
+
+    def _function(self, kernel: Kernel) -> Any:
+        if kernel.name not in self._functions:
+            self._functions[kernel.name] = self._modules[kernel.file].get_function(kernel.name)
+        return self._functions[kernel.name]

@@ -1,0 +1,82 @@
+"""Every kernel: its name, its file, what it takes, and how many threads stand together. Needs nothing but NumPy to be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "u8*": np.dtype(np.uint8),
+    "u16*": np.dtype(np.uint16),
+    "u64*": np.dtype(np.uint64),
+    "int*": np.dtype(np.int32),
+    "float*": np.dtype(np.float32),
+    "Face*": np.dtype(np.int32),  # rows of ``records.FACE``, as words: CuPy knows no records
+    "int": np.dtype(np.int32),
+    "float": np.dtype(np.float32),
+}
+"""What kernels take, as C++ spells it → what the arrays and numbers are made of."""
+
+PIXELS = (32, 8, 1)
+"""Threads of a block for pictures: a warp reads along a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One ``extern "C" __global__`` function."""
+
+    name: str
+    file: str
+    arguments: tuple[str, ...]
+    """Keys of ``DTYPES``."""
+    block: tuple[int, int, int] = PIXELS
+    phases: bool = False
+    """Threads of a block wait for one another (``PHASE`` in the source)."""
+
+    def grid(self, threads: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Blocks in x, y and z that hold at least so many threads."""
+        x, y, z = (-(-wanted // of_a_block) for wanted, of_a_block in zip(threads, self.block, strict=True))
+        return x, y, z
+
+
+def _declare(file: str, signatures: dict[str, str], block: tuple[int, int, int] = PIXELS, phases: bool = False) -> dict[str, Kernel]:
+    return {name: Kernel(name, file, tuple(types.split()), block, phases) for name, types in signatures.items()}
+
+
+_BIPLANAR_IN, _BIPLANAR_OUT = "u8* int u8* int int int int int", "int int int int u8* int u8* int"
+
+KERNELS: dict[str, Kernel] = {
+    **_declare(
+        "colour.cu",
+        {
+            **{f"{name}_to_planes": f"{_BIPLANAR_IN} float* int" for name in ("nv12", "p010")},
+            **{f"{name}_to_bgr": f"{_BIPLANAR_IN} u8* int" for name in ("nv12", "p010")},
+            **{f"planes_to_{name}": f"float* int {_BIPLANAR_OUT}" for name in ("nv12", "p010")},
+            **{f"bgr_to_{name}": f"u8* int {_BIPLANAR_OUT}" for name in ("nv12", "p010")},
+            "yuy2_to_planes": "u8* int int int int int float* int",
+            "yuy2_to_bgr": "u8* int int int int int u8* int",
+            "planes_to_yuy2": "float* int int int int int u8* int",
+            "bgr_to_yuy2": "u8* int int int int int u8* int",
+            "bgr_to_planes": "u8* int int int int float* int",
+            "planes_to_bgr": "float* int int int int u8* int",
+        },
+    ),
+    **_declare(
+        "crop.cu",
+        {
+            "crop_to_tensor": "u8* int int int Face* int int int float*",
+            "sharpen": "float* int int float float*",
+        },
+    ),
+    **_declare(
+        "paste.cu",
+        {
+            "paste_planes": "u8* int int int Face* float* int int u8* float* u8* float*",
+            "planes_to_patch": "Face* float* int int u8* float* u8* u8*",
+            "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8* int int",
+        },
+    ),
+}
+"""By name."""

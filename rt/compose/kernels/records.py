@@ -1,0 +1,76 @@
+"""What goes up for each face: one record, the same bytes in Python and in C++ (``Face`` in ``pixels.cuh``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+
+from engines.align import CropPlan
+from engines.paste import PastePlan
+from engines.tensor import Norm
+
+FACE = np.dtype(
+    [
+        ("left", "i4"),
+        ("top", "i4"),
+        ("width", "i4"),
+        ("height", "i4"),
+        ("to_crop", "f4", 6),
+        ("paste_factor", "i4"),
+        ("to_source", "f4", 6),
+        ("crop_left", "i4"),
+        ("crop_top", "i4"),
+        ("crop_columns", "i4"),
+        ("crop_rows", "i4"),
+        ("crop_factor", "i4"),
+        ("to_mask", "f4", 6),
+        ("opacity", "i4"),
+        ("given_scale", "f4", 3),
+        ("given_shift", "f4", 3),
+        ("made_scale", "f4", 3),
+        ("made_shift", "f4", 3),
+    ]
+)
+"""Fields as in ``pixels.cuh``, which says what they mean."""
+
+
+def words(records: np.ndarray) -> np.ndarray:
+    """int32 [N, words]: ``records`` [N] as a device takes them."""
+    return np.ascontiguousarray(records).view(np.int32).reshape(len(records), -1)
+
+
+def layout_checks(record: np.dtype[Any], name: str) -> str:
+    """C++ that does not compile unless the struct ``name`` has the layout of ``record``."""
+    fields: Any = record.fields or {}
+    places = [f'static_assert(offsetof({name}, {field}) == {fields[field][1]}, "{field}");' for field in fields]
+    return "\n".join([*places, f'static_assert(sizeof({name}) == {record.itemsize}, "{name}");', ""])
+
+
+def new_faces(count: int) -> np.ndarray:
+    """Records [count] of nothing."""
+    return np.zeros(count, FACE)
+
+
+def set_crop(face: np.ndarray, plan: CropPlan, given: Norm) -> None:
+    """How the crop of ``plan`` is taken, into the record ``face`` [1], and what the network wants of colours."""
+    back = cv2.invertAffineTransform(plan.matrix)  # as warpAffine does it, in doubles
+    face["to_source"] = back.astype(np.float32).ravel()
+    face["crop_left"], face["crop_top"], face["crop_factor"] = plan.left, plan.top, plan.factor
+    face["crop_columns"], face["crop_rows"] = plan.columns, plan.rows
+    std, mean = np.array(given.std, np.float32), np.array(given.mean, np.float32)
+    face["given_scale"], face["given_shift"] = 1 / (255 * std), -mean / std
+
+
+def set_box(face: np.ndarray, left: int, top: int, width: int, height: int, opacity: float) -> None:
+    """Which box of the frame is touched. ``opacity`` in [0, 1]."""
+    face["left"], face["top"], face["width"], face["height"] = left, top, width, height
+    face["opacity"] = round(opacity * 256)
+
+
+def set_paste(face: np.ndarray, plan: PastePlan, made: Norm, opacity: float) -> None:
+    """How the crop of ``plan`` is laid back, and what the network makes of colours."""
+    set_box(face, plan.left, plan.top, plan.width, plan.height, opacity)
+    face["to_crop"], face["paste_factor"] = plan.matrix.astype(np.float32).ravel(), plan.factor
+    face["made_scale"], face["made_shift"] = 255 * np.array(made.std, np.float32), 255 * np.array(made.mean, np.float32)

@@ -1,0 +1,107 @@
+"""The kernels compile for every chip, are declared as they are written, and are launched by one interface."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from engines.errors import DeviceError
+from rt.compose.kernels.declared import DTYPES, KERNELS, Kernel
+from rt.compose.kernels.host import HostKernels
+from rt.compose.kernels.nvrtc import CHIPS, compile_for, usage_of
+from rt.compose.kernels.sources import source
+
+FILES = sorted({kernel.file for kernel in KERNELS.values()})
+
+REGISTERS_MAX = 128
+"""With blocks of 256 threads, half of an SM's threads at least are then there to hide the memory's time: 65536 / 128 = 512 of 1024."""
+
+
+@pytest.mark.parametrize("chip", [*CHIPS, "compute_75"])
+@pytest.mark.parametrize("file", FILES)
+def test_it_compiles_for_the_chip_and_spills_nothing(file: str, chip: str) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc", exc_type=ImportError)
+    mine = [kernel for kernel in KERNELS.values() if kernel.file == file]
+    code, log = compile_for(file, chip)
+    if chip.startswith("compute_"):
+        assert all(f".entry {kernel.name}(" in code.decode() for kernel in mine)
+        return
+    assert code[:4] == b"\x7fELF"
+    for name, usage in usage_of(mine, log).items():
+        assert usage.spilled_bytes == 0, name
+        assert 0 < usage.registers <= REGISTERS_MAX, name
+
+
+def test_nvrtc_refuses_what_is_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc", exc_type=ImportError)
+    monkeypatch.setattr("rt.compose.kernels.nvrtc.source", lambda _: "extern void broken(")
+    with pytest.raises(DeviceError, match=r"crop.cu does not compile for sm_89"):
+        compile_for("crop.cu", "sm_89")
+
+
+def test_every_file_of_the_room_is_declared_and_whole() -> None:
+    there = {entry.name for entry in (files("rt.compose") / "kernels").iterdir() if entry.name.endswith(".cu")}
+    assert there == set(FILES)
+    for file in FILES:
+        assert "#include" not in source(file)
+
+
+def test_plain_kernels_are_declared_with_the_types_they_are_written_with() -> None:
+    """Those that macros make are compared by the host's compiler alone, which sees a cast for each declared type."""
+    found = 0
+    for file in FILES:
+        for name, text in re.findall(r'extern "C" __global__ void (\w+)\(([^)]*)\)', source(file)):
+            types = tuple(re.sub(r"const |\s*\w+$", "", word.strip()).strip() for word in text.split(","))
+            written = tuple(kind + "*" if "*" in word else kind for kind, word in zip(types, text.split(","), strict=True))
+            assert KERNELS[name].arguments == tuple(kind.replace("**", "*").replace(" *", "*") for kind in written), name
+            found += 1
+    assert found > 5
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda kernel: kernel.name)
+def test_declared_types_are_known_and_blocks_fit_every_chip(kernel: Kernel) -> None:
+    assert set(kernel.arguments) <= set(DTYPES)
+    assert int(np.prod(kernel.block)) <= 1024
+    assert kernel.grid((1, 1, 1)) == (1, 1, 1)
+    x, y, z = kernel.block
+    assert kernel.grid((x + 1, y, 3 * z)) == (2, 1, 3)
+
+
+def test_an_array_of_another_type_is_refused(kernels: HostKernels) -> None:
+    with pytest.raises(DeviceError, match=r"sharpen was given an array of float64 for float\*"):
+        kernels.launch(KERNELS["sharpen"], (1, 1, 1), np.zeros(1), 1, 1, 1.0, np.zeros(1, np.float32))
+    with pytest.raises(DeviceError, match=r"sharpen was given 1 arguments"):
+        kernels.launch(KERNELS["sharpen"], (1, 1, 1), np.zeros(1, np.float32))
+
+
+def test_nothing_is_launched_for_nothing(kernels: HostKernels) -> None:
+    out = np.full(4, 7, np.float32)
+    kernels.launch(KERNELS["sharpen"], (0, 5, 1), np.zeros(4, np.float32), 1, 2, 1.0, out)
+    assert (out == 7).all()
+
+
+NAMES = "RawModule RawModule.get_function empty ndarray.set cuda.get_current_stream cuda.memory.OutOfMemoryError cuda.is_available"
+
+
+def test_every_name_of_the_gpu_form_exists_in_cupy() -> None:
+    cupy = pytest.importorskip("cupy", exc_type=ImportError)
+    text = inspect.getsource(importlib.import_module("rt.compose.kernels.cuda"))
+    for name in NAMES.split():
+        found = cupy
+        for part in name.split("."):
+            assert hasattr(found, part), f"cupy has no {name}"
+            found = getattr(found, part)
+    used = set(re.findall(r"(?:cupy|_cupy)\.([\w.]+)", text))
+    assert used <= set(NAMES.split()), "a name that is used is not looked for here"
+
+
+def test_the_gpu_form_needs_no_gpu_to_be_made() -> None:
+    pytest.importorskip("cupy", exc_type=ImportError)
+    from rt.compose.kernels.cuda import CudaKernels
+
+    CudaKernels()

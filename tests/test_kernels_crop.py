@@ -1,0 +1,220 @@
+"""Crops and pastes on the device against the processor's: the same similarity, the same averaging, the same blend."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engines.align import crop_bgr, crop_plan, inverse
+from engines.face import Patch
+from engines.paste import paste, paste_plan, soft_box
+from engines.tensor import IMAGENET, SIGNED, UNIT, Norm
+from rt.compose import host
+from rt.compose.kernels import records
+from rt.compose.kernels.host import HostKernels
+from tests.kernel_kit import Guarded, noise, run
+
+NORMS = {"unit": UNIT, "signed": SIGNED, "imagenet": IMAGENET}
+
+
+def turned(side: int, scale: float, degrees: float, x: float, y: float) -> np.ndarray:
+    """float32 [2, 3], picture → crop: (x, y) comes to the crop's middle."""
+    angle = np.radians(degrees)
+    a, b = scale * np.cos(angle), scale * np.sin(angle)
+    turn = np.array([[a, -b], [b, a]])
+    return np.c_[turn, side / 2 - turn @ [x, y]].astype(np.float32)
+
+
+anywhere = {
+    "scale": st.floats(0.05, 6),
+    "degrees": st.floats(-180, 180),
+    "x": st.floats(-40, 140),
+    "y": st.floats(-40, 120),
+    "seed": st.integers(0, 99),
+}
+
+
+def crop(kernels: HostKernels, image: np.ndarray, matrix: np.ndarray, side: int, norm: Norm, boost: int = 1) -> np.ndarray:
+    """float32 [boost², 3, side, side]."""
+    face = records.new_faces(1)
+    records.set_crop(face, crop_plan(matrix, side * boost, image.shape), norm)
+    out = Guarded((boost * boost, 3, side, side), np.float32)
+    frame = (image, image.shape[1], image.shape[0], image.strides[0])
+    run(kernels, "crop_to_tensor", (side * boost, side * boost, 1), *frame, records.words(face), 1, side, boost, out.array)
+    return out.check()
+
+
+@settings(max_examples=40, deadline=None)
+@given(width=st.integers(1, 100), height=st.integers(1, 80), side=st.integers(1, 40), name=st.sampled_from(list(NORMS)), **anywhere)
+def test_a_crop_is_the_processors(
+    kernels: HostKernels, width: int, height: int, side: int, name: str, scale: float, degrees: float, x: float, y: float, seed: int
+) -> None:
+    image, matrix, norm = noise(height, width, seed=seed), turned(side, scale, degrees, x, y), NORMS[name]
+    wanted = np.empty((3, side, side), np.float32)
+    norm.to_tensor(crop_bgr(image, matrix, side), wanted)
+    made = crop(kernels, image, matrix, side, norm)[0]
+    one_level = 1 / (255 * np.array(norm.std))
+    assert (np.abs(made - wanted).max((1, 2)) <= 1.01 * one_level).all()
+
+
+def test_nearly_all_of_a_crop_is_the_very_same(kernels: HostKernels) -> None:
+    """A level is seen only where the two round a half differently."""
+    image = noise(200, 300)
+    for scale in (0.11, 0.3, 0.6, 1.7):
+        matrix, wanted = turned(64, scale, 33, 140, 90), np.empty((3, 64, 64), np.float32)
+        UNIT.to_tensor(crop_bgr(image, matrix, 64), wanted)
+        assert np.abs(crop(kernels, image, matrix, 64, UNIT)[0] - wanted).mean() < 0.02 / 255
+
+
+@pytest.mark.parametrize("boost", [1, 2, 3])
+def test_a_boosted_crop_is_cut_by_stride(kernels: HostKernels, boost: int) -> None:
+    image, matrix = noise(90, 120), turned(16 * boost, 0.8, 20, 60, 40)
+    whole = np.empty((3, 16 * boost, 16 * boost), np.float32)
+    UNIT.to_tensor(crop_bgr(image, matrix, 16 * boost), whole)
+    made = crop(kernels, image, matrix, 16, UNIT, boost)
+    for number, picture in enumerate(made):
+        np.testing.assert_allclose(picture, whole[:, number // boost :: boost, number % boost :: boost], atol=1.01 / 255)
+
+
+def test_a_batch_is_its_faces_one_by_one(kernels: HostKernels) -> None:
+    image, side = noise(80, 100), 24
+    matrices = [turned(side, scale, 30, x, 40) for scale, x in ((0.2, 20), (0.7, 50), (2, 90))]
+    faces, out = records.new_faces(3), Guarded((3, 3, side, side), np.float32)
+    for number, matrix in enumerate(matrices):
+        records.set_crop(faces[number : number + 1], crop_plan(matrix, side, image.shape), SIGNED)
+    run(kernels, "crop_to_tensor", (side, side, 3), image, 100, 80, 300, records.words(faces), 3, side, 1, out.array)
+    for made, matrix in zip(out.check(), matrices, strict=True):
+        np.testing.assert_array_equal(made, crop(kernels, image, matrix, side, SIGNED)[0])
+
+
+def pasted_by_hand(frame: np.ndarray, planes: np.ndarray, alpha: np.ndarray, matrix: np.ndarray, norm: Norm, opacity: float) -> np.ndarray:
+    """The processor's way: planes float32 [3, S, S], alpha uint8 [S, S]."""
+    picture, out = np.empty((*alpha.shape, 3), np.uint8), frame.copy()
+    norm.to_picture(planes, picture)
+    patch = paste(picture, alpha, matrix, frame.shape)
+    if patch is not None:
+        host.blend(out, patch, opacity)
+    return out
+
+
+@settings(max_examples=40, deadline=None)
+@given(width=st.integers(1, 100), height=st.integers(1, 80), side=st.sampled_from([1, 7, 16, 32]), opacity=st.floats(0, 1), **anywhere)
+def test_a_paste_is_the_processors_and_touches_its_box_alone(
+    kernels: HostKernels, width: int, height: int, side: int, opacity: float, scale: float, degrees: float, x: float, y: float, seed: int
+) -> None:
+    frame = Guarded.of(noise(height, width, seed=seed))
+    before, matrix = frame.array.copy(), turned(side, scale, degrees, x, y)
+    planes = np.random.default_rng(seed).uniform(-1.2, 1.2, (1, 3, side, side)).astype(np.float32)
+    wanted = pasted_by_hand(before, planes[0], soft_box(side), matrix, SIGNED, opacity)
+    plan = paste_plan(matrix, side, frame.array.shape)
+    if plan is None:
+        np.testing.assert_array_equal(wanted, before)
+        return
+    face = records.new_faces(1)
+    records.set_paste(face, plan, SIGNED, opacity)
+    words = records.words(face)
+    shape, box = (frame.array, width, height, frame.array.strides[0]), (plan.width, plan.height, 1)
+    run(kernels, "paste_planes", box, *shape, words, planes, side, 1, soft_box(side), None, None, None)
+    assert np.abs(frame.check().astype(int) - wanted).max() <= 1
+    outside = np.ones((height, width), bool)
+    outside[plan.top : plan.top + plan.height, plan.left : plan.left + plan.width] = False
+    np.testing.assert_array_equal(frame.array[outside], before[outside])
+
+
+def test_a_paste_in_two_steps_is_the_one_in_one(kernels: HostKernels) -> None:
+    frame, side = noise(90, 120), 32
+    once, twice = frame.copy(), frame.copy()
+    planes = np.random.default_rng(1).uniform(0, 1, (4, 3, side, side)).astype(np.float32)
+    shown = np.random.default_rng(2).uniform(-0.2, 1.2, (4, side, side)).astype(np.float32)
+    shown[1, 3, 4] = np.nan
+    plan = paste_plan(turned(2 * side, 0.9, 25, 60, 40), 2 * side, frame.shape)
+    assert plan is not None
+    limit, fit = noise(plan.height, plan.width, 1)[..., 0].copy(), np.array([1.1, 0.9, 1, 5, -7, 0], np.float32)
+    face = records.new_faces(1)
+    records.set_paste(face, plan, UNIT, 0.7)
+    words, box = records.words(face), (plan.width, plan.height, 1)
+    source = (planes, side, 2, soft_box(2 * side), shown)
+    run(kernels, "paste_planes", box, once, 120, 90, 360, words, *source, limit, fit)
+    pixels, alpha = Guarded((plan.height, plan.width, 3)), Guarded((plan.height, plan.width))
+    run(kernels, "planes_to_patch", box, words, *source, pixels.array, alpha.array)
+    run(kernels, "lay_patch", box, twice, 120, 90, 360, words, pixels.check(), alpha.check(), limit, fit, None, 0, 0)
+    np.testing.assert_array_equal(once, twice)
+    assert (once != frame).any()
+
+    whole = np.empty((3, 2 * side, 2 * side), np.float32)
+    seen = np.empty((2 * side, 2 * side), np.float32)
+    for number in range(4):
+        whole[:, number // 2 :: 2, number % 2 :: 2], seen[number // 2 :: 2, number % 2 :: 2] = planes[number], shown[number]
+    crop_alpha = np.minimum(soft_box(2 * side), np.round(255 * np.clip(np.nan_to_num(seen), 0, 1)).astype(np.uint8))
+    picture = np.empty((2 * side, 2 * side, 3), np.uint8)
+    UNIT.to_picture(whole, picture)
+    patch = paste(picture, crop_alpha, turned(2 * side, 0.9, 25, 60, 40), frame.shape)
+    assert patch is not None
+    assert np.abs(pixels.array.astype(int) - patch.pixels).max() <= 1
+    assert np.abs(alpha.array.astype(int) - patch.alpha).max() <= 1
+    fitted = np.clip(np.floor(patch.pixels * fit[:3] + fit[3:] + 0.5), 0, 255).astype(np.uint8)
+    wanted = frame.copy()
+    host.blend(wanted, Patch(fitted, np.minimum(patch.alpha, limit), patch.left, patch.top), 0.7)
+    assert np.abs(once.astype(int) - wanted).max() <= 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 20), st.integers(0, 20), st.integers(0, 9), st.floats(0, 1), st.integers(0, 99))
+def test_a_patch_is_laid_to_the_bit(kernels: HostKernels, width: int, height: int, left: int, top: int, opacity: float, seed: int) -> None:
+    """Integers on both sides."""
+    frame = Guarded.of(noise(height + top + 2, width + left + 1, seed=seed))
+    patch = Patch(noise(height, width, seed=seed + 1), noise(height, width, 1, seed + 2)[..., 0].copy(), left, top)
+    wanted = frame.array.copy()
+    host.blend(wanted, patch, opacity)
+    face = records.new_faces(1)
+    records.set_box(face, left, top, width, height, opacity)
+    shape = (frame.array, frame.array.shape[1], frame.array.shape[0], frame.array.strides[0])
+    nothing = (None, None, None, 0, 0)
+    run(kernels, "lay_patch", (width, height, 1), *shape, records.words(face), patch.pixels, patch.alpha, *nothing)
+    np.testing.assert_array_equal(frame.check(), wanted)
+
+
+def test_a_small_grid_walks_the_whole_box(kernels: HostKernels, backwards_kernels: HostKernels) -> None:
+    """A captured graph has one grid for boxes of every size; and no thread waits for another."""
+    frame, patch = noise(70, 90), Patch(noise(60, 80, seed=1), noise(60, 80, 1, 2)[..., 0].copy(), 5, 6)
+    wanted = frame.copy()
+    host.blend(wanted, patch)
+    face = records.new_faces(1)
+    records.set_box(face, 5, 6, 80, 60, 1)
+    for runner in (kernels, backwards_kernels):
+        out = frame.copy()
+        run(runner, "lay_patch", (1, 1, 1), out, 90, 70, 270, records.words(face), patch.pixels, patch.alpha, None, None, None, 0, 0)
+        np.testing.assert_array_equal(out, wanted)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 3), st.integers(1, 20), st.floats(0, 2), st.integers(0, 99))
+def test_sharpening_is_an_unsharp_mask(kernels: HostKernels, planes: int, side: int, amount: float, seed: int) -> None:
+    values, out = (
+        np.random.default_rng(seed).uniform(-1, 1, (planes, side, side)).astype(np.float32),
+        Guarded((planes, side, side), np.float32),
+    )
+    run(kernels, "sharpen", (side, side, planes), values, planes, side, amount, out.array)
+    window = np.outer(*[np.array([1, 4, 6, 4, 1]) / 16] * 2)
+    blurred = np.stack([cv2.filter2D(plane.astype(np.float64), -1, window, borderType=cv2.BORDER_REPLICATE) for plane in values])
+    np.testing.assert_allclose(out.check(), values + amount * (values - blurred), atol=1e-5)
+
+
+def test_a_crop_pasted_back_is_the_picture(kernels: HostKernels) -> None:
+    """Algebra: a whole shift has no samples between pixels."""
+    image, matrix = noise(60, 60), np.array([[1, 0, -10], [0, 1, -20]], np.float32)
+    planes = crop(kernels, image, matrix, 30, UNIT)
+    face = records.new_faces(1)
+    plan = paste_plan(matrix, 30, image.shape)
+    assert plan is not None
+    assert (plan.left, plan.top) == tuple(np.floor(inverse(matrix)[:, 2] - 0.5).astype(int))
+    records.set_paste(face, plan, UNIT, 1)
+    out = np.zeros_like(image)
+    full = np.full((30, 30), 255, np.uint8)
+    run(kernels, "paste_planes", (plan.width, plan.height, 1), out, 60, 60, 180, records.words(face), planes, 30, 1, full, None, None, None)
+    np.testing.assert_array_equal(out[20:50, 10:40], image[20:50, 10:40])
+    out[20:50, 10:40] = 0
+    assert not out.any()
