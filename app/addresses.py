@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
-from app.documents import check_version, checked
+from app.documents import check_version, checked, json_object
 from app.errors import AddressError, MissingError
 from app.files import locked, read_text, write_atomically
 from app.folders import config_folder
@@ -165,12 +165,7 @@ class AddressBook:
         text = read_text(self.file)
         if text is None:
             return _Book()
-        try:
-            facts = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise AddressError(f"{self.file} is damaged ({error}); mend or move it") from None
-        if not isinstance(facts, dict):
-            raise AddressError(f"{self.file} is damaged; mend or move it")
+        facts = json_object(text, self.file, AddressError, "mend or move it")
         check_version(facts, VERSION_KEY, VERSION, self.file, AddressError)
         del facts[VERSION_KEY]
         return checked(_Book, facts, self.file, AddressError)

@@ -18,88 +18,53 @@ if TYPE_CHECKING:
 
 ctl = cyclopts.App(name="ctl", help="Controls an ffrt that was started with --control: from scripts, or another terminal.")
 
-Switch = Parameter(negative="")
+Port = Annotated[int | None, Parameter(help="where it listens; that of the newest otherwise.")]
+AsJson = Annotated[bool, Parameter(negative="", help="print JSON instead of lines.")]
 
 
 @ctl.command
-def state(*, port: int | None = None, json: Annotated[bool, Switch] = False) -> int:
-    """Says how things stand.
-
-    Parameters
-    ----------
-    port
-        where it listens; that of the newest otherwise.
-    json
-        print JSON instead of lines.
-    """
+def state(*, port: Port = None, json: AsJson = False) -> int:
+    """Says how things stand."""
     _print(_client(port).ask("state"), json)
     return 0
 
 
 @ctl.command
-def start(*, port: int | None = None, json: Annotated[bool, Switch] = False) -> int:
-    """Goes live, and returns once pictures flow.
-
-    Parameters
-    ----------
-    port
-        where it listens; that of the newest otherwise.
-    json
-        print JSON instead of lines.
-    """
+def start(*, port: Port = None, json: AsJson = False) -> int:
+    """Goes live, and returns once pictures flow."""
     _print(_client(port).tell("start"), json)
     return 0
 
 
 @ctl.command
-def stop(*, port: int | None = None, json: Annotated[bool, Switch] = False) -> int:
-    """Ends the run in order; the program stays.
-
-    Parameters
-    ----------
-    port
-        where it listens; that of the newest otherwise.
-    json
-        print JSON instead of lines.
-    """
+def stop(*, port: Port = None, json: AsJson = False) -> int:
+    """Ends the run in order; the program stays."""
     _print(_client(port).tell("stop"), json)
     return 0
 
 
 @ctl.command
-def quit(*, port: int | None = None, json: Annotated[bool, Switch] = False) -> int:
-    """Ends the program in order.
-
-    Parameters
-    ----------
-    port
-        where it listens; that of the newest otherwise.
-    json
-        print JSON instead of lines.
-    """
+def quit(*, port: Port = None, json: AsJson = False) -> int:
+    """Ends the program in order."""
     _print(_client(port).tell("quit"), json)
     return 0
 
 
 @ctl.command
-def preset(name: str, /, *, port: int | None = None, json: Annotated[bool, Switch] = False) -> int:
+def preset(name: str, /, *, port: Port = None, json: AsJson = False) -> int:
     """Takes over a preset.
 
     Parameters
     ----------
     name
         as in `ffrt presets list`.
-    port
-        where it listens; that of the newest otherwise.
-    json
-        print JSON instead of lines.
     """
     _print(_client(port).tell("preset", name=name), json)
     return 0
 
 
 @ctl.command
-def identity(*given: str, nobody: Annotated[bool, Switch] = False, port: int | None = None, json: Annotated[bool, Switch] = False) -> int:
+def identity(*given: str, nobody: Annotated[bool, Parameter(negative="")] = False, port: Port = None, json: AsJson = False) -> int:
     """Wears another face.
 
     Parameters
@@ -108,10 +73,6 @@ def identity(*given: str, nobody: Annotated[bool, Switch] = False, port: int | N
         photo(s) of one person, or the name of a face of the gallery (`ffrt faces list`).
     nobody
         the picture passes as it is: the face that is filmed is seen.
-    port
-        where it listens; that of the newest otherwise.
-    json
-        print JSON instead of lines.
     """
     if nobody == bool(given):
         raise UsageError("give photos, or the name of a face of the gallery, or --nobody")
@@ -127,17 +88,13 @@ def identity(*given: str, nobody: Annotated[bool, Switch] = False, port: int | N
 
 
 @ctl.command
-def snapshot(file: Path, /, *, port: int | None = None, json: Annotated[bool, Switch] = False) -> int:
+def snapshot(file: Path, /, *, port: Port = None, json: AsJson = False) -> int:
     """Writes the next picture as a PNG.
 
     Parameters
     ----------
     file
         where to; `-` writes it to standard output.
-    port
-        where it listens; that of the newest otherwise.
-    json
-        print the place as JSON.
     """
     from app.files import write_atomically
 
@@ -151,28 +108,20 @@ def snapshot(file: Path, /, *, port: int | None = None, json: Annotated[bool, Sw
 
 
 @ctl.command
-def metrics(*, port: int | None = None) -> int:
-    """Prints the numbers in Prometheus' text format.
-
-    Parameters
-    ----------
-    port
-        where it listens; that of the newest otherwise.
-    """
+def metrics(*, port: Port = None) -> int:
+    """Prints the numbers in Prometheus' text format."""
     console.print_text(_client(port).metrics())
     return 0
 
 
 @ctl.command
-def watch(*, count: int | None = None, port: int | None = None) -> int:
+def watch(*, count: int | None = None, port: Port = None) -> int:
     """Prints every event as one line of JSON, until Ctrl-C or the end of the program.
 
     Parameters
     ----------
     count
         end after so many events.
-    port
-        where it listens; that of the newest otherwise.
     """
     if count is not None and count < 1:
         raise UsageError(f"--count {count} was given; give 1 or more")

@@ -29,7 +29,7 @@ import cv2
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from app.documents import check_version, checked
+from app.documents import check_version, checked, json_object
 from app.errors import GalleryError, StoreError
 from app.files import locked, read_text, write_atomically
 from app.folders import data_folder
@@ -465,12 +465,7 @@ def _read_document(folder: Path) -> _Document:
     text = read_text(place)
     if text is None:
         raise GalleryError(f"{place} is missing; remove the face and add its photos again")
-    try:
-        facts = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise GalleryError(f"{place} is damaged ({error}); remove the face and add its photos again") from None
-    if not isinstance(facts, dict):
-        raise GalleryError(f"{place} is damaged; remove the face and add its photos again")
+    facts = json_object(text, place, GalleryError, "remove the face and add its photos again")
     return _Document.read(facts, place)
 
 
