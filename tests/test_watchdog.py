@@ -31,6 +31,7 @@ from app.gui import theme
 from app.gui.live import LiveState
 from app.gui.watchdog import LIMIT_MS, Watchdog
 from app.gui.window import Window
+from app.loading import loading
 from app.settings import InputSettings, Settings
 
 PATIENCE_MS = 60_000
@@ -40,7 +41,8 @@ BLOCKED_MS = 1_000.0
 
 @pytest.fixture
 def dog() -> Iterator[Watchdog]:
-    made = Watchdog()
+    with loading():  # what other tests have left lying about is none of the window's work
+        made = Watchdog()
     made.start()
     yield made
     made.stop()
