@@ -47,6 +47,10 @@ from rt.sinks.preview import Picture, PreviewSink
 log = logging.getLogger(__name__)
 
 
+def bare_warning() -> str:
+    return tr("No face is chosen: the picture passes as it is, with the face that is filmed.")
+
+
 class Window(QWidget):
     """Main thread."""
 
@@ -128,8 +132,7 @@ class Window(QWidget):
         if self.state is not LiveState.IDLE:
             self.control.go(False)
             return
-        worn = self.settings.source.photos
-        self.say("" if worn else tr("No face is chosen: the picture passes as it is, with the face that is filmed."))
+        self.say("" if self.settings.source.photos else bare_warning())
         self.control.go(True)
 
     def take_snapshot(self) -> None:
@@ -242,6 +245,8 @@ class Window(QWidget):
     def _show_settings(self) -> None:
         for card in self.cards:
             card.show_settings(self.settings)
+        if self.settings.source.photos and self.message.text() == bare_warning():
+            self.say("")  # no longer so
         if self.memory is not None:
             self.memory.note_settings(self.settings)
 
