@@ -73,7 +73,10 @@ class Light:
 
     def gains(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, captured_ns: int) -> np.ndarray:
         """float32 [468, 3] in log units: what the texture's colours are to be multiplied by at each vertex."""
-        target = log_colours(image, points[:468])
+        return self.gains_of(log_colours(image, points[:468]), points, identity, captured_ns)
+
+    def gains_of(self, target: np.ndarray | None, points: np.ndarray, identity: MeshIdentity, captured_ns: int) -> np.ndarray:
+        """The same from what ``log_colours`` says of the picture, wherever that was looked at."""
         if target is None:
             return self._gain if self._gain is not None else np.zeros((468, 3), np.float32)
         gain = self._limit(self._difference(target, identity), target, identity)

@@ -32,7 +32,7 @@ class MeshSwapper:
 
     def __init__(self) -> None:
         self._mesh = topology()
-        self._cover = _cover(self._mesh)
+        self._cover = cover_of(self._mesh)
         self._facing = Facing(self._mesh)
         self._near = Nearness.of_mesh()
         self._lights: dict[int, Light] = {}
@@ -46,7 +46,7 @@ class MeshSwapper:
         if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
             return None
         place = self._mesh.extend(points)
-        box = _inside(place, image)
+        box = inside(place, image.shape)
         if box is None:
             return None
         left, top, right, bottom = box
@@ -104,15 +104,16 @@ def _drawing(face: SourceFace) -> Draw:
     return lambda image, points: swapper.swap(image, points, identity, 0, 0)
 
 
-def _inside(place: np.ndarray, image: np.ndarray) -> tuple[int, int, int, int] | None:
-    """The part of the picture that the mesh covers: left, top, right, bottom; None where it is less than four pixels wide."""
-    height, width = image.shape[:2]
+def inside(place: np.ndarray, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
+    """The part of a picture of ``shape`` (H, W, …) that the mesh covers: left, top, right, bottom; None where it is less than four pixels
+    wide."""
+    height, width = shape[:2]
     left, top = np.maximum(np.floor(place[:, :2].min(0)).astype(int) - 1, 0)
     right, bottom = np.minimum(np.ceil(place[:, :2].max(0)).astype(int) + 2, [width, height])
     return None if right - left < 4 or bottom - top < 4 else (int(left), int(top), int(right), int(bottom))
 
 
-def _cover(mesh: Topology) -> np.ndarray:
+def cover_of(mesh: Topology) -> np.ndarray:
     """float32 [468 + R]: 0 at the oval and inside eyes and mouth, 1 in the middle; the kernel rounds it."""
     y, line = mesh.shape[:, 1], brow_line(mesh.shape)
     up = smoothstep(y, line - 0.05, line - 0.25)

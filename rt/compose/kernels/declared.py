@@ -11,6 +11,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "u8*": np.dtype(np.uint8),
     "u16*": np.dtype(np.uint16),
     "u64*": np.dtype(np.uint64),
+    "short*": np.dtype(np.int16),
     "int*": np.dtype(np.int32),
     "float*": np.dtype(np.float32),
     "Face*": np.dtype(np.int32),  # rows of ``records.FACE``, as words: CuPy knows no records
@@ -95,5 +96,22 @@ KERNELS: dict[str, Kernel] = {
         },
     ),
     **_declare("mask.cu", {"mask_levels": "float* int u8*"}, block=(256, 1, 1)),
+    **_declare(
+        "mesh.cu",
+        {
+            "mesh_look": "u8* int int int short* float* int* u16*",
+            "mesh_vertices": "short* short* float* float* float* float* float* int* float* int float*",
+        },
+        block=(64, 1, 1),
+    ),
+    **_declare("mesh.cu", {"mesh_raster": "float* int* int Face* u64*"}, block=(32, 1, 1)),
+    **_declare(
+        "mesh.cu",
+        {
+            "mesh_draw": "u8* int int int Face* float* int* u8* int u8* u64*",
+            "mesh_patch": "Face* float* int* u8* int u64* u8* u8*",
+        },
+    ),
+    **_declare("overlay.cu", {"paint_timecode": "u8* int int int u8* int int"}),
 }
 """By name."""
