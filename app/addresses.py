@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
-from app.documents import check_version, checked
+from app.documents import check_version, checked, json_object
 from app.errors import AddressError, MissingError
 from app.files import locked, read_text, write_atomically
 from app.folders import config_folder
@@ -25,6 +25,11 @@ VERSION_KEY = "ffrt_addresses"
 
 SAFE_PRIORITY = 1
 """keyring's own measure: backends below 1 are not recommended, those that write clear text among them; 0 keeps nothing."""
+
+NO_KEYRING = (
+    "ffrt writes no key in clear text: start a keyring (on Linux gnome-keyring or KWallet), or give the address with --rtmp each time"
+)
+"""What to do without one."""
 
 
 class Address(BaseModel):
@@ -79,17 +84,19 @@ class Keyring:
 
 
 def _safe_backend() -> Any:
+    """The first that keeps a secret safely: keyring puts unsafe ones into its chain too."""
     try:
         import keyring
     except ImportError:
         raise MissingError("stream keys are kept in the system's keyring; install what opens it with `pip install 'ffrt[keys]'`") from None
-    backend = keyring.get_keyring()
-    if backend.priority < SAFE_PRIORITY:
-        raise AddressError(
-            f"this system has no keyring that keeps a key safely (found: {type(backend).__module__}), and ffrt writes none in clear text; "
-            "start one (on Linux gnome-keyring or KWallet), or give the address with --rtmp each time"
-        )
-    return backend
+    try:
+        found = keyring.get_keyring()
+        for backend in getattr(found, "backends", (found,)):
+            if backend.priority >= SAFE_PRIORITY:
+                return backend
+    except Exception as error:  # what a backend's own start raises, or a setting that names none
+        raise AddressError(f"the system's keyring does not open ({type(error).__name__}: {error}); {NO_KEYRING}") from None
+    raise AddressError(f"this system has no keyring that keeps a key safely (found: {type(found).__module__}); {NO_KEYRING}")
 
 
 class AddressBook:
@@ -104,11 +111,16 @@ class AddressBook:
         """All, in the order they were added; the keyring is not asked."""
         return self._read().addresses
 
-    def url(self, name: str) -> str:
-        """The whole address, its secret with it: for a sink, never to be shown."""
+    def entry(self, name: str) -> Address:
+        """Raises ``AddressError`` with the names that there are."""
         entry = next((entry for entry in self.entries() if entry.name == name), None)
         if entry is None:
             raise self._unknown(name)
+        return entry
+
+    def url(self, name: str) -> str:
+        """The whole address, its secret with it: for a sink, never to be shown."""
+        entry = self.entry(name)
         if not entry.secret:
             return entry.shown
         whole = self._keys.get(name)
@@ -117,21 +129,25 @@ class AddressBook:
         return whole
 
     def put(self, name: str, url: str) -> Address:
-        """Adds an address, or gives ``name`` another one. The keyring is written first: what it refuses changes nothing."""
+        """Adds an address, or gives ``name`` another one. What the keyring refuses changes nothing.
+
+        The file is written first: a program that dies in between leaves an entry that says its key is gone, never a key of which no
+        entry knows.
+        """
         _check(name, url)
         entry = Address(name=name, shown=shown(url), secret=shown(url) != url)
         with locked(self.file):
-            book = self._read()
-            before = next((other for other in book.addresses if other.name == name), None)
-            if entry.secret:
-                self._keys.put(name, url)
-            elif before is not None and before.secret:
+            before = self._read().addresses
+            known = next((other for other in before if other.name == name), None)
+            if known is not None and known.secret and not entry.secret:
                 self._keys.drop(name)
-            if before is None:
-                kept = (*book.addresses, entry)
-            else:
-                kept = tuple(entry if other is before else other for other in book.addresses)
-            self._write(kept)
+            self._write(tuple(entry if other is known else other for other in before) if known is not None else (*before, entry))
+            if entry.secret:
+                try:
+                    self._keys.put(name, url)
+                except BaseException:  # raised on
+                    self._write(before)
+                    raise
         return entry
 
     def remove(self, name: str) -> None:
@@ -149,12 +165,7 @@ class AddressBook:
         text = read_text(self.file)
         if text is None:
             return _Book()
-        try:
-            facts = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise AddressError(f"{self.file} is damaged ({error}); mend or move it") from None
-        if not isinstance(facts, dict):
-            raise AddressError(f"{self.file} is damaged; mend or move it")
+        facts = json_object(text, self.file, AddressError, "mend or move it")
         check_version(facts, VERSION_KEY, VERSION, self.file, AddressError)
         del facts[VERSION_KEY]
         return checked(_Book, facts, self.file, AddressError)

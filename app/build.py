@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from app.parts import Parts
@@ -10,18 +11,18 @@ from engines.detect.contract import Detector
 from engines.family import Kind
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
-from rt.audio import AudioBus
+from engines.swap.contract import Swapper
+from rt.budget import BudgetOptions
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.contract import Source
 from rt.clock import Clock
+from rt.compose import host
 from rt.options import Look
-from rt.sinks.contract import Sink
-from rt.sinks.null import NullSink
-from rt.sinks.recorder import RecorderSink
-from rt.sinks.stream import StreamSink
-from rt.sinks.virtual_camera import VirtualCameraSink
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
+
+RESTYLED = ("opacity", "on_lost", "enhancer_opacity", "blending", "smoothing", "max_faces", "hold_frames", "detect_every")
+"""Fields of a look that are no part's: what is worn, and its identity, stay when they change."""
 
 
 def parts(settings: Settings) -> Parts:
@@ -44,9 +45,16 @@ def look(settings: Settings, here: Parts, detector: Detector, mesh: FaceMesh) ->
     assert unworn.swapper is not None
     if not settings.source.photos and unworn.swapper.needs_photo:
         return Look(opacity=unworn.opacity, on_lost=unworn.on_lost)
-    unworn.swapper.warm_up()
-    faces = load_source(settings.source.photos, settings.source.face, detector, mesh)
+    with ThreadPoolExecutor(1, "warm-up") as beside:
+        warm = beside.submit(_warm_up, unworn.swapper)
+        faces = load_source(settings.source.photos, settings.source.face, detector, mesh)
+        warm.result()
     return replace(unworn, identity=unworn.swapper.prepare(faces))
+
+
+def _warm_up(swapper: Swapper) -> None:
+    swapper.warm_up()
+    host.warm_up()
 
 
 def unworn_look(settings: Settings, here: Parts) -> Look:
@@ -61,7 +69,22 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
         enhancer=None if chosen.enhancer is None else here.named(Kind.ENHANCER, chosen.enhancer),
         enhancer_opacity=chosen.enhancer_opacity,
         blending=chosen.blending,
+        faces=chosen.max_faces,
     )
+
+
+def restyled(look: Look, settings: Settings) -> Look:
+    """``look`` with what takes no other part: its parts and its identity stay."""
+    chosen = settings.look
+    return replace(
+        look, opacity=chosen.opacity, on_lost=chosen.on_lost, enhancer_opacity=chosen.enhancer_opacity, blending=chosen.blending
+    )
+
+
+def takes_other_parts(before: Settings, after: Settings) -> bool:
+    """Whether ``restyled`` is not enough."""
+    same = {name: getattr(before.look, name) for name in RESTYLED}
+    return before.source != after.source or after.look.model_copy(update=same) != before.look
 
 
 def source(settings: Settings, clock: Clock) -> Source:
@@ -85,17 +108,6 @@ def tracker(settings: Settings, detector: Detector, mesh: FaceMesh) -> Tracker:
     return Tracker(detector, mesh, track_options(settings))
 
 
-def sinks(settings: Settings, clock: Clock, audio: AudioBus) -> list[Sink]:
-    """Every output that was asked for. Raises ``SinkError`` or ``OptionError`` for one that cannot be."""
-    wanted = settings.output
-    built: list[Sink] = []
-    for number, url in enumerate(wanted.streams, 1):
-        name = url.partition("://")[0].lower() + (f"-{number}" if number > 1 else "")
-        built.append(StreamSink(url, audio.subscribe(), clock, name=name, bitrate_bps=wanted.bitrate_bps))
-    if wanted.virtual_camera is not None:
-        built.append(VirtualCameraSink(clock, wanted.virtual_camera or None))
-    if wanted.record is not None:
-        built.append(RecorderSink(wanted.record, audio.subscribe(), overwrite=wanted.overwrite, bitrate_bps=wanted.bitrate_bps))
-    if wanted.null:
-        built.append(NullSink(clock))
-    return built
+def budget(settings: Settings) -> BudgetOptions | None:
+    """None where nothing is to be given up."""
+    return BudgetOptions(budget_ms=settings.run.budget_ms) if settings.run.budget_ms else None

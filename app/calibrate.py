@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,7 +19,7 @@ from app.errors import AppError, UsageError
 from app.settings import InputSettings, LookSettings, Settings
 from engines.build.crops import CROPS_MIN, SIDE, Framing, crop_of
 from engines.errors import ModelError
-from engines.family import Kind
+from engines.family import Kind, families
 from engines.folders import cache_folder
 from engines.landmarks.facemesh import FaceMesh
 from engines.store import embedded_models
@@ -143,24 +144,23 @@ def _view(model: str) -> tuple[str, Crop]:
     """What the model looks at, by name, and how it is cut: as the model's own part does, or by framing."""
     if model in embedded_models():
         return _framed(FRAMINGS.get(model, Framing.FACE))
-    from app.models import known_families
     from engines.store.catalog import load_catalog
     from engines.store.identify import identify
     from engines.store.shelf import Shelf
 
     path, shelf = Path(model).expanduser(), Shelf()
     if path.is_file():
-        kind, name = Kind(identify(path, load_catalog(), known_families()).kind), str(path)
+        kind, name = Kind(identify(path, load_catalog(), families).kind), str(path)
     elif shelf.matches(model):
         kind, name = Kind(shelf.find(model).kind), model
     else:
         raise ModelError(f"{model} is neither a file nor a model that is here; `ffrt models list` shows those that are")
-    if kind is Kind.CONVERTER:
-        raise ModelError(f"{model} takes no picture, and so no crops: it is of the kind {kind}")
+    if kind is Kind.DETECTOR:
+        return _framed(Framing.SCENE)
     part = build.parts(Settings(look=LookSettings(runtime="ort"))).named(kind, name)
-    if hasattr(part, "crop"):  # swappers, enhancers and recognisers, which say what they look at
-        return f"{part.name}'s own crop", part.crop
-    return _framed(Framing.SCENE if kind is Kind.DETECTOR else Framing.FACE)
+    if not hasattr(part, "crop"):  # what looks at pictures says at which
+        raise ModelError(f"{model} takes no picture, and so no crops: it is of the kind {kind} and makes numbers of numbers")
+    return f"{part.name}'s own crop", part.crop
 
 
 def _framed(framing: Framing) -> tuple[str, Crop]:
@@ -190,6 +190,9 @@ def _check_folder(folder: Path) -> None:
     """Raises ``UsageError`` before anybody has sat before a camera for nothing."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there and not an empty folder; give another --out, or delete it if you no longer need its crops")
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not os.access(nearest, os.W_OK):
+        raise UsageError(f"{nearest} cannot be written to, where the crops are to go; give --out a folder that can be")
 
 
 def _write(folder: Path, crops: list[np.ndarray]) -> None:

@@ -1,4 +1,6 @@
-"""`ffrt`: opens the window; `--headless` goes live without one. Sub-commands: demo, bench, models, engines, doctor, cameras."""
+"""`ffrt`: opens the window; `--headless` goes live without one. The sub-commands that keep something
+(faces, presets, addresses, models, engines) have files of their own.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,17 @@ from cyclopts import Parameter
 from pydantic import ValidationError
 
 from app import console
+from app.addresses_cli import addresses
+from app.ctl_cli import ctl
 from app.engines_cli import engines
 from app.errors import AppError, UsageError
-from app.face_options import FaceOptions
+from app.face_options import FaceOptions, LookOptions
+from app.faces_cli import faces, photos_of
+from app.live_options import CONTROL_PORT, FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
+from app.loading import loading
 from app.models_cli import models
+from app.preset_options import fill_from_preset
+from app.presets_cli import presets
 from app.settings import (
     InputSettings,
     LookSettings,
@@ -26,11 +35,9 @@ from app.settings import (
     Settings,
     SourceSettings,
     parse_bitrate,
-    parse_size,
 )
 from engines.errors import EngineError
 from rt.errors import RtError
-from rt.options import OnLost
 
 app = cyclopts.App(
     name="ffrt",
@@ -38,26 +45,30 @@ app = cyclopts.App(
     version=lambda: importlib.metadata.version("ffrt"),
     version_flags=["--version"],
     default_parameter=Parameter(negative=()),  # no --no-this and --empty-that
+    config=fill_from_preset,
 )
 bench = cyclopts.App(name="bench", help="Measures the line, and judges a swapper.")
 app.command(bench)
 app.command(models)
 app.command(engines)
+app.command(faces)
+app.command(presets)
+app.command(addresses)
+app.command(ctl)
 
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")
 
 DEFAULT_FACE = FaceOptions()
-
-FIRST_FREE = "auto"
-"""What `--virtual-camera` means without a device."""
+DEFAULT_LOOK = LookOptions()
 
 
 @app.default
 def live(
     *,
     headless: Annotated[bool, Switch] = False,
-    source: Annotated[tuple[Path, ...], Many] = (),
+    preset: str | None = None,
+    source: Annotated[tuple[str, ...], Many] = (),
     source_face: int | None = None,
     input: Annotated[str, Parameter(allow_leading_hyphen=True)] = "synthetic:",
     size: str | None = None,
@@ -67,22 +78,21 @@ def live(
     timecode: Annotated[bool, Switch] = False,
     rtmp: tuple[str, ...] = (),
     stream: tuple[str, ...] = (),
+    to: Annotated[tuple[str, ...], Many] = (),
     virtual_camera: str | None = None,
     record: Path | None = None,
     overwrite: Annotated[bool, Switch] = False,
     null: Annotated[bool, Switch] = False,
     bitrate: str | None = None,
-    face: FaceOptions = DEFAULT_FACE,
-    on_lost: OnLost = OnLost.HOLD,
-    opacity: float = 1.0,
-    smoothing: float = 1.0,
-    max_faces: int = 1,
-    hold_frames: int = 5,
-    detect_every: int = 15,
+    look: LookOptions = DEFAULT_LOOK,
     seconds: float | None = None,
     build_engines: Annotated[bool, Switch] = False,
+    budget_ms: float = 100.0,
+    control: int | None = None,
     report: Path | None = None,
     json: Annotated[bool, Switch] = False,
+    minimised: Annotated[bool, Switch] = False,
+    live: Annotated[bool, Switch] = False,
     verbose: Annotated[bool, Switch] = False,
 ) -> int:
     """Opens the window, or with --headless goes live at once: the face of SOURCE on the person in INPUT, to every output that is named.
@@ -91,8 +101,11 @@ def live(
     ----------
     headless
         run without a window.
+    preset
+        name of a preset (`ffrt presets list`); options that are given beside it win.
     source
-        photo(s) of the face to wear; several photos of one person are combined. Without one the picture passes unchanged.
+        photo(s) of the face to wear, or the name of a face of the gallery (`ffrt faces list`); several photos of one person are combined.
+        Without one the picture passes unchanged.
     source_face
         which face of the photo, counted from 1 by size; the largest is taken otherwise.
     input
@@ -111,6 +124,8 @@ def live(
         address to stream to, as in rtmp://server/app/key; may be given several times.
     stream
         any other address to stream to (rtmps, srt, udp); may be given several times.
+    to
+        name(s) of saved addresses to stream to (`ffrt addresses list`).
     virtual_camera
         a camera that OBS, Zoom and browsers can choose; a device, or nothing for the first one free.
     record
@@ -121,59 +136,45 @@ def live(
         an output that only measures.
     bitrate
         of streams, as in 2500k or 4M; chosen by size and rate otherwise.
-    on_lost
-        what is shown when the face is not found: hold, blur, freeze or show.
-    opacity
-        0 shows the person filmed, 1 the source.
-    smoothing
-        0 takes landmarks as they come, 1 steadies them fully.
-    max_faces
-        how many faces are swapped.
-    hold_frames
-        for how many frames a face that is not found is predicted.
-    detect_every
-        look for further faces every so many frames.
     seconds
         end after so long.
     build_engines
         build the engines that a GPU here lacks for the models in use, in the background, and switch over when they are proven.
+    budget_ms
+        how old pictures may be (95th percentile) before detection, enhancer, swap size and faces are cut, in this order; 0 cuts nothing.
+    control
+        lets `ffrt ctl`, scripts and a Stream Deck control it, from this machine alone; a port, 0 for any, or nothing for 17380.
     report
         file for the report (JSON).
     json
         print the report as JSON instead of a table.
+    minimised
+        open the window minimised, into the system's tray where there is one.
+    live
+        have the window go live at once.
     verbose
         more log lines.
     """
     console.set_up_logging(verbose)
     settings = Settings(
-        source=SourceSettings(photos=source, face=source_face),
-        input=_input(input, size, fps, fourcc, loop, timecode),
-        look=LookSettings(
-            **face.settings(),
-            on_lost=on_lost,
-            opacity=opacity,
-            smoothing=smoothing,
-            max_faces=max_faces,
-            hold_frames=hold_frames,
-            detect_every=detect_every,
-        ),
+        source=SourceSettings(photos=photos_of(source), face=source_face),
+        input=input_settings(input, size, fps, fourcc, loop, timecode),
+        look=LookSettings(**look.settings()),
         output=OutputSettings(
-            streams=(*rtmp, *stream),
-            virtual_camera=None if virtual_camera is None else virtual_camera.replace(FIRST_FREE, ""),
+            streams=(*rtmp, *stream, *streams_of(to)),
+            virtual_camera=virtual_camera_setting(virtual_camera),
             record=record,
             overwrite=overwrite,
             null=null,
-            bitrate_bps=None if bitrate is None else _usage(parse_bitrate, bitrate),
+            bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate),
         ),
-        run=RunSettings(seconds=seconds, report=report, build_engines=build_engines),
+        run=RunSettings(seconds=seconds, report=report, build_engines=build_engines, budget_ms=budget_ms),
     )
     if not headless:
-        from app.gui import open_window
-
-        return open_window(settings)
+        return _open_window(settings, control, minimised, live)
     if not settings.output:
-        raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --record FILE or --null")
-    return _run(settings, json)
+        raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
+    return _run(settings, json) if control is None else _run_controlled(settings, control, json)
 
 
 @app.command
@@ -218,6 +219,7 @@ def bench_live(
     loop: Annotated[bool, Switch] = False,
     face: FaceOptions = DEFAULT_FACE,
     max_faces: int = 1,
+    budget_ms: float = 100.0,
     json: Annotated[bool, Switch] = False,
 ) -> int:
     """Runs the real line into a measuring output; the age is read back from a time code in the pixels.
@@ -238,6 +240,8 @@ def bench_live(
         start a file again at its end.
     max_faces
         how many faces are swapped.
+    budget_ms
+        as in `ffrt --budget-ms`.
     json
         print the report as JSON instead of a table.
     """
@@ -249,7 +253,7 @@ def bench_live(
         input=InputSettings(spec=input, timecode=True, loop=loop),
         look=LookSettings(**face.settings(), max_faces=max_faces),
         output=OutputSettings(null=True),
-        run=RunSettings(seconds=seconds, report=report, slow_ms=dict(map(_slow, slow))),
+        run=RunSettings(seconds=seconds, report=report, slow_ms=dict(map(_slow, slow)), budget_ms=budget_ms),
     )
     return _run(settings, json)
 
@@ -291,7 +295,7 @@ def bench_stream(
     settings = Settings(
         source=SourceSettings(photos=source or (DEMO_PHOTO,)),
         input=InputSettings(spec=input, timecode=True),
-        output=OutputSettings(streams=(rtmp,), bitrate_bps=None if bitrate is None else _usage(parse_bitrate, bitrate)),
+        output=OutputSettings(streams=(rtmp,), bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate)),
         run=RunSettings(seconds=seconds + JOIN_S),
     )
     result = run_stream_bench(settings, seconds, report)
@@ -467,6 +471,9 @@ def _guarded(command: Callable[[], Any]) -> int:
         return 1
 
 
+STAND_ALONE = {"--virtual-camera": FIRST_FREE, "--control": str(CONTROL_PORT)}
+"""Option → what it means without a value."""
+
 OPTIONS = {
     "photos": "source",
     "face": "source-face",
@@ -492,22 +499,17 @@ def _checked(arguments: Sequence[str]) -> list[str]:
     for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue="-"):
         if word == "--source" and following.startswith("-"):
             raise UsageError("--source was given without a photo; name at least one, or leave --source out to swap nothing")
-    return _with_default_device(arguments)
+    return _with_defaults(arguments)
 
 
-def _with_default_device(arguments: Sequence[str]) -> list[str]:
-    """`--virtual-camera` may stand alone: the first free device is meant."""
+def _with_defaults(arguments: Sequence[str]) -> list[str]:
+    """`--virtual-camera` and `--control` may stand alone: the first free device and the usual port are meant."""
     filled: list[str] = []
     for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue="-"):
         filled.append(word)
-        if word == "--virtual-camera" and following.startswith("-"):
-            filled.append(FIRST_FREE)
+        if word in STAND_ALONE and following.startswith("-"):
+            filled.append(STAND_ALONE[word])
     return filled
-
-
-def _input(spec: str, size: str | None, fps: float | None, fourcc: str | None, loop: bool, timecode: bool) -> InputSettings:
-    width, height = (None, None) if size is None else _usage(parse_size, size)
-    return InputSettings(spec=spec, width=width, height=height, fps=fps, fourcc=fourcc, loop=loop, timecode=timecode)
 
 
 def _slow(text: str) -> tuple[str, float]:
@@ -518,23 +520,41 @@ def _slow(text: str) -> tuple[str, float]:
         raise UsageError(f"--slow {text!r} was given; write STAGE:MS, as in swap:100") from None
 
 
-def _usage(parse: Callable[[str], Any], text: str) -> Any:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
 def _run(settings: Settings, as_json: bool) -> int:
-    from app.run import run_session
-    from app.session import LiveSession
+    with loading():
+        from app.run import run_session
+        from app.session import LiveSession
 
-    session = LiveSession(settings)
+        session = LiveSession(settings)
     if not settings.source.photos:
         console.note("no --source was given: the picture passes as it is, with the face that is filmed")
     report = run_session(session)
     _print(report, as_json)
     return _status(report)
+
+
+def _run_controlled(settings: Settings, port: int, as_json: bool) -> int:
+    from app.run import run_controlled
+
+    report = run_controlled(settings, port, console.note)
+    if report is None:
+        return 0
+    _print(report, as_json)
+    return _status(report)
+
+
+def _open_window(settings: Settings, control: int | None, minimised: bool, live: bool) -> int:
+    """One a user: a second says so, and brings the first to the front where it can."""
+    from app.gui import Opening, open_window
+    from app.instance import Instance, bring_forward
+
+    if control is not None:
+        raise UsageError("--control goes with --headless in this version; add --headless, or leave --control out")
+    with Instance() as instance:
+        other = instance.claim()
+        if other is not None:
+            raise AppError(bring_forward(other))
+        return open_window(settings, Opening(restore=settings == Settings(), minimised=minimised, live=live))
 
 
 def _status(report: dict[str, Any]) -> int:

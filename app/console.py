@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+ECONOMY_ROWS = 8
+"""Of what was given up and came back; the report has more."""
 
 
 def set_up_logging(verbose: bool) -> None:
@@ -67,6 +71,8 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield f"  {name}", _percentiles(spent)
     for name, sink in report["sinks"].items():
         yield f"sink {name}", _sink_text(sink)
+    for change in report["economy"]["changes"][-ECONOMY_ROWS:]:
+        yield f"at {change['at_s']:.0f} s", _plain(f"{change['step']}: {'given up' if change['given_up'] else 'back'} ({change['why']})")
     yield from _model_rows(report["models"])
     if report["upgrade"] is not None:
         yield "upgrade", _plain(report["upgrade"]["what"])
@@ -120,6 +126,11 @@ def download(title: str) -> Iterator[Callable[[int, int | None, str], None]]:
         yield lambda done, total, server: bar.update(task, completed=done, total=total, server=_plain(server))
 
 
+def ask_secret(question: str) -> str:
+    """Asks on the terminal, and does not show what is typed."""
+    return err.input(_plain(question), password=True)
+
+
 def confirm(question: str) -> bool:
     """Asks on the terminal; no is meant by silence."""
     return Confirm.ask(question, console=err, default=False)
@@ -144,6 +155,52 @@ def print_model(row: dict[str, Any]) -> None:
         for item in value if isinstance(value, list) else [value]:
             text = "-" if item is None else item if not isinstance(item, bool) else "yes" if item else "no"
             out.print(f"[bold]{name:<10}[/] {_plain(text)}")
+
+
+def print_lines(lines: Sequence[str], none: str) -> None:
+    """One each; ``none`` is said beside the answer where there is none."""
+    for line in lines:
+        out.print(_plain(line))
+    if not lines:
+        note(none)
+
+
+def print_text(text: str) -> None:
+    """As it is, but for control characters."""
+    out.print(_plain(text.rstrip("\n")))
+
+
+def print_state(state: dict[str, Any]) -> None:
+    """Of an ffrt that is controlled: a line a fact."""
+    worn = state["face"] or (f"{state['photos']} photo(s)" if state["photos"] else "nobody")
+    rows = {"state": state["state"], "face": worn, "preset": state["preset"], "input": state["input"], "video": state["video"]}
+    rows |= {f"output {one['name']}": ", ".join(filter(None, (one["state"], one["error"]))) for one in state["outputs"]}
+    for name, value in {**rows, "error": state["error"]}.items():
+        if value is not None:
+            out.print(f"[bold]{_plain(name)}[/] {_plain(value)}")
+
+
+def print_faces(rows: Iterable[dict[str, Any]]) -> None:
+    """A line a face: its photos, and what would make a poor swap of them."""
+    table = Table("name", "photos", "hints", "", box=None, pad_edge=False)
+    for row in rows:
+        hints = sorted({hint for photo in row["photos"] for hint in photo["hints"]})
+        there = sum(photo["there"] for photo in row["photos"])
+        photos = str(there) if there == len(row["photos"]) else f"{there} of {len(row['photos'])}"
+        kind = "favourite" if row["favourite"] else "comes with ffrt" if row["built_in"] else ""
+        table.add_row(_plain(row["name"]), photos, " ".join(hints), _plain(row["problem"]) or kind)
+    out.print(table)
+
+
+def print_addresses(rows: Sequence[dict[str, Any]]) -> None:
+    """A line an address, without its key."""
+    table = Table("name", "address", "key", box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(_plain(row["name"]), _plain(row["shown"]), "in the keyring" if row["secret"] else "none")
+    if rows:
+        out.print(table)
+    else:
+        note("no address is saved yet; `ffrt addresses add NAME` saves one")
 
 
 def print_verified(rows: Iterable[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +12,17 @@ from pydantic import BaseModel, ValidationError
 from app.errors import StoreError
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+def json_object(text: str, place: Path | str, error: type[StoreError], mend: str) -> dict[str, Any]:
+    """The object that ``text`` holds. Raises ``error`` for anything else, with ``mend``: what to do."""
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{place} is damaged ({problem}); {mend}") from None
+    if not isinstance(facts, dict):
+        raise error(f"{place} is damaged; {mend}")
+    return facts
 
 
 def checked(model: type[Model], facts: Mapping[str, Any], place: Path | str, error: type[StoreError] = StoreError) -> Model:

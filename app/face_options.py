@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from rt.options import Blending
+from rt.options import Blending, OnLost
 
 NO_MASK = "none"
 """What `--mask` takes for the whole face to be swapped, whatever is in front of it."""
@@ -83,3 +83,36 @@ class FaceOptions:
             "runtime": self.runtime,
         }
 
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LookOptions(FaceOptions):
+    """All of a look: what works on a face, and how it is worn.
+
+    Parameters
+    ----------
+    on_lost
+        what is shown when the face is not found: hold, blur, freeze or show.
+    opacity
+        0 shows the person filmed, 1 the source.
+    smoothing
+        0 takes landmarks as they come, 1 steadies them fully.
+    max_faces
+        how many faces are swapped.
+    hold_frames
+        for how many frames a face that is not found is predicted.
+    detect_every
+        look for further faces every so many frames.
+    """
+
+    on_lost: OnLost = OnLost.HOLD
+    opacity: float = 1.0
+    smoothing: float = 1.0
+    max_faces: int = 1
+    hold_frames: int = 5
+    detect_every: int = 15
+
+    def settings(self) -> dict[str, Any]:
+        own = ("on_lost", "opacity", "smoothing", "max_faces", "hold_frames", "detect_every")
+        return {**super().settings(), **{name: getattr(self, name) for name in own}}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 
+from app.loading import loading
+
 
 def main() -> None:
     """Until a session runs there is nothing to lose, so Ctrl-C ends the program at once and without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from app.cli import main as run
-
+    with loading():
+        from app.cli import main as run
     run()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +16,6 @@ from engines.store.shelf import Card, Shelf
 
 if TYPE_CHECKING:
     from engines.store.pull import Progress
-
-ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
-"""Packages of ``engines`` in which families live."""
-
-
-def known_families() -> Registry[Family]:
-    """All families, registered. Imports every room, which names its families: not for a start that needs none of them."""
-    for room in ROOMS:
-        importlib.import_module(f"engines.{room}")
-    return families
-
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -87,8 +75,9 @@ class Models:
         return self._card_row(pull(self.catalog[name], self.shelf, self._families(), mirrors=mirrors, progress=progress))
 
     def import_file(self, path: Path, family: str | None = None, name: str | None = None) -> dict[str, Any]:
-        """Tells what a file is, copies it onto the shelf and returns its row. Raises ``ModelError``.
+        """Tells what a file is, copies it onto the shelf and returns its row, with ``told_by`` (``engines.store.identify.ToldBy``).
 
+        Raises ``ModelError``.
         ``family``: which one, for a graph that fits several. ``name``: what to call it; the catalogue's or the file's name otherwise.
         """
         from engines.store.identify import identify
@@ -98,7 +87,7 @@ class Models:
         present = self.shelf.has(found.sha256)
         if present is not None and (name or present.name) == present.name and found.family == present.family:
             self.shelf.verify(present)
-            return self._card_row(present)
+            return {**self._card_row(present), "told_by": str(found.told_by)}
         origin = str(path.resolve())
         if found.entry is not None:
             card = card_of(found.entry, found.sha256, found.graph, origin)
@@ -120,7 +109,7 @@ class Models:
         card = replace(card, name=name or found.name, family=found.family, kind=found.kind, size=path.stat().st_size)
         if present is not None:
             card = replace(card, file=present.file)
-        return self._card_row(self.shelf.take(path, card))
+        return {**self._card_row(self.shelf.take(path, card)), "told_by": str(found.told_by)}
 
     def verify(self, asked: Sequence[str]) -> list[dict[str, Any]]:
         """Reads the files of the models named, or of all here and those that ship with ffrt: a row each, with ``ok`` and ``problem``."""
@@ -136,7 +125,7 @@ class Models:
         return {**row, "present": False}
 
     def _families(self) -> Registry[Family]:
-        return known_families() if self._registry is None else self._registry
+        return families if self._registry is None else self._registry
 
     def _verified(self, card: Card) -> dict[str, Any]:
         try:

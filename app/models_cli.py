@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -104,7 +105,7 @@ def import_model(file: Path, /, *, family: str | None = None, name: str | None =
     file
         the file; it stays where it is.
     family
-        what it is, if its graph fits several families.
+        what it is, if its graph fits several families and its name says none of them.
     name
         what to call it; its file name otherwise.
     json
@@ -113,7 +114,11 @@ def import_model(file: Path, /, *, family: str | None = None, name: str | None =
     from app.models import Models
 
     console.set_up_logging(False)
-    _print(Models().import_file(file, family, name), json)
+    row = Models().import_file(file, family, name)
+    if row["told_by"] == "name":
+        again = f"`ffrt models import {shlex.quote(str(file))} --family FAMILY`"
+        console.note(f"{file.name} fits several families and was taken for {row['family']} by its name; if it is another: {again}")
+    _print(row, json)
     return 0
 
 

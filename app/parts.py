@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from app.settings import LookSettings
 from engines.detect import detectors
-from engines.family import Kind
+from engines.family import Kind, families
 from engines.mask import masks
 from engines.registry import Registry
-from engines.session import ModelUse, choose_runtime, runtime_order
+from engines.session import ModelUse, RunsNetworks, choose_runtime, runtime_order
 from engines.swap import swappers
 
 if TYPE_CHECKING:
@@ -38,22 +38,24 @@ class Parts:
             choose_runtime(order)
         self._look = look
         self._kit: ModelKit | None = None
-        self._embedded: dict[str, str] = {}
+        self._embedded: tuple[ModelUse, ...] = ()
 
     def named(self, kind: Kind, asked: str) -> Any:
         """The part of ``kind`` that is called ``asked``."""
         known = BUILT_IN.get(kind)
         if known is not None and asked in list(known):
             made = known[asked]()
-            if hasattr(made, "runtime"):  # others run no model
-                self._embedded[asked] = made.runtime
+            self._embedded += embedded_uses(made)
             return made
         return self._whole_kit().named(kind, asked)
 
     def open_helpers(self) -> None:
-        """Opens what the user named for other parts to use: a wrong name is said also where none of them needs it."""
+        """Opens what the user named for other parts to use, before them: a wrong name is said also where none of them needs it."""
         if self._look.landmarks is not None:
-            self._whole_kit()
+            from engines.landmarks.aligner import ModelAligner
+
+            kit = self._whole_kit()
+            kit.aligner = ModelAligner(kit.named(Kind.LANDMARKS, self._look.landmarks))
         if self._look.identity is not None:
             self._whole_kit().named(Kind.IDENTITY, self._look.identity)
 
@@ -64,8 +66,7 @@ class Parts:
 
     def uses(self) -> tuple[ModelUse, ...]:
         """All models that are open, those that come with the program first."""
-        embedded = (embedded_use(name, runtime) for name, runtime in self._embedded.items())
-        return (*embedded, *(model.use() for model in self.open_models))
+        return (*self._embedded, *(model.use() for model in self.open_models))
 
     def close(self) -> None:
         """Closes the user's models; what was opened here is of no more use. May be called twice."""
@@ -75,9 +76,7 @@ class Parts:
     def _whole_kit(self) -> ModelKit:
         """Imported and made when first needed: the embedded default starts without it."""
         if self._kit is None:
-            from app.models import known_families
             from engines.kit import ModelKit
-            from engines.landmarks.aligner import ModelAligner
             from engines.store.catalog import load_catalog
             from engines.store.shelf import Shelf
 
@@ -85,13 +84,13 @@ class Parts:
             options = {"pixel_boost": look.pixel_boost, "enhancer_weight": look.enhancer_weight}
             preferred = {} if look.identity is None else {Kind.IDENTITY: look.identity}
             self._kit = ModelKit(
-                Shelf(), load_catalog(), known_families(), BUILT_IN, options=options, preferred=preferred, runtime=look.runtime
+                Shelf(), load_catalog(), families, BUILT_IN, options=options, preferred=preferred, runtime=look.runtime
             )
-            if look.landmarks is not None:
-                self._kit.aligner = ModelAligner(self._kit.named(Kind.LANDMARKS, look.landmarks))
         return self._kit
 
 
-def embedded_use(name: str, runtime: str) -> ModelUse:
-    """Of a model that comes with the program."""
-    return ModelUse(name, runtime, EMBEDDED, None)
+def embedded_uses(part: object) -> tuple[ModelUse, ...]:
+    """Of the models that come with the program and that ``part`` runs, if any."""
+    if not isinstance(part, RunsNetworks):
+        return ()
+    return tuple(ModelUse(name, session.runtime, EMBEDDED, session.memory_bytes) for name, session in part.networks.items())

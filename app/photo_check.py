@@ -11,8 +11,8 @@ import numpy as np
 
 from engines.detect import detectors
 from engines.identity.photo import open_photo
+from engines.identity.source import source_faces
 from engines.landmarks.facemesh import FaceMesh
-from engines.landmarks.find import find_faces
 
 SMALL_PX = 300
 """A face whose longer side has fewer pixels gives a soft texture: the swapper's flat map is finer than that."""
@@ -43,7 +43,7 @@ class PhotoReport:
 
     path: Path
     image: np.ndarray
-    """uint8 [H, W, 3] BGR, upright."""
+    """uint8 [H, W, 3] BGR, turned as a swapper will see it: its face upright."""
     faces: tuple[np.ndarray, ...]
     """float32 [468, 3] each, pixels of ``image``; the largest first."""
     hints: tuple[Hint, ...]
@@ -58,8 +58,8 @@ class PhotoCheck:
 
     def look_at(self, path: Path) -> PhotoReport:
         """Raises ``PhotoError`` for what cannot be opened; a photo without a face is a report with that hint."""
-        image = open_photo(path)
-        faces = tuple(face.points for face in find_faces(image, self._detector, self._mesh))
+        image, found = source_faces(open_photo(path), 1, self._detector, self._mesh)
+        faces = tuple(face.points for face in found)
         return PhotoReport(path, image, faces, tuple(hints(image, faces)))
 
 

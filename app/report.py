@@ -47,7 +47,8 @@ def build_report(
         "faces": snapshot.faces,
         "age_ms": _headline(snapshot, line),
         "stages_ms": snapshot.stages_ms,
-        "sinks": {r.sink.name: {**r.statistics(), "age_ms": snapshot.age_ms.get(r.sink.name, {})} for r in line.runners},
+        "sinks": _sinks(snapshot, line),
+        "economy": _economy(settings, line),
         "models": [asdict(model) for model in models],
         "upgrade": upgrade,
         "input": source,
@@ -61,11 +62,30 @@ def build_report(
     }
 
 
+def _sinks(snapshot: Snapshot, line: Line) -> dict[str, Any]:
+    """Those that were switched off before the end too; of two with one name the later is numbered."""
+    facts: dict[str, Any] = {}
+    for runner in (*line.retired, *line.runners):
+        name = runner.sink.name
+        count = sum(known.partition(" ")[0] == name for known in facts)
+        facts[f"{name} {count + 1}" if count else name] = {**runner.statistics(), "age_ms": snapshot.age_ms.get(name, {})}
+    return facts
+
+
 def _headline(snapshot: Snapshot, line: Line) -> dict[str, float]:
     """The age at the sink that is last to have its frames, lossless ones aside where there are others: they may lag by design."""
     names = [r.sink.name for r in line.runners if not r.sink.lossless] or [r.sink.name for r in line.runners]
     ages = [snapshot.age_ms[name] for name in names if snapshot.age_ms.get(name)]
     return max(ages, key=lambda age: age["p95"], default={})
+
+
+def _economy(settings: Settings, line: Line) -> dict[str, Any]:
+    """What was given up of the look: at the end, and each step with its time in seconds."""
+    changes = [
+        {"at_s": round(line.seconds_since_start(change.at_ns), 3), "step": change.step, "given_up": change.given_up, "why": change.why}
+        for change in line.economy.changes
+    ]
+    return {"budget_ms": settings.run.budget_ms, "given_up": list(line.economy.given_up), "changes": changes}
 
 
 def versions() -> dict[str, str]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from app.errors import MissingError
+from app.instance import announce_control, withdraw_control
 from app.report import write_json
 from app.session import LiveSession
+from app.settings import Settings
+from app.studio import Studio
 
 INTERRUPTED = 130
 """Exit status of a program that a second Ctrl-C ended at once, as shells count it."""
@@ -19,7 +24,7 @@ INTERRUPTED = 130
 def run_session(session: LiveSession) -> dict[str, Any]:
     """Starts, waits, closes, writes the report where one was asked for, and returns it. Main thread only."""
     settings = session.settings
-    with _stop_signals(session):
+    with stop_signals(session.request_stop):
         session.start()
         try:
             session.wait(settings.run.seconds)
@@ -31,6 +36,43 @@ def run_session(session: LiveSession) -> dict[str, Any]:
     return report
 
 
+def run_controlled(settings: Settings, port: int, tell: Callable[[str], None]) -> dict[str, Any] | None:
+    """As ``run_session``, with a control interface on ``port``: the program ends when it is told to, not when the line does.
+
+    Returns the report of the last run. ``tell`` is told where it listens. Main thread only. Raises ``ControlError``, and what the first
+    start raises.
+    """
+    try:
+        from app.control.guard import token
+        from app.control.server import ControlServer
+        from app.control.service import ControlService
+    except ImportError as error:
+        raise MissingError(f"--control needs a package that is missing ({error.name}); run `pip install 'ffrt[control]'`") from None
+    over = threading.Event()
+    studio = Studio(settings)
+    server = ControlServer(ControlService(studio, leave=over.set), token(), port)
+
+    def leave() -> None:
+        over.set()
+        studio.request_stop()
+
+    with stop_signals(leave):
+        server.start()
+        try:
+            announce_control(server.port)
+            tell(f"control: http://127.0.0.1:{server.port}; `ffrt ctl state` asks it, `ffrt ctl quit` ends it")
+            studio.start()
+            over.wait(settings.run.seconds)
+        finally:
+            withdraw_control()
+            studio.stop()
+            server.close()
+            report = studio.stop()  # a start that was under way when the first stop came
+    if report is not None and settings.run.report is not None:
+        write_json(settings.run.report, report)
+    return report
+
+
 def exit_status(report: dict[str, Any]) -> int:
     """0 when everything that was asked for was delivered to its end; 1 when the line or a sink broke or never worked."""
     broken = any(sink["state"] == "failed" or sink["frames"] == 0 for sink in report["sinks"].values())
@@ -38,7 +80,7 @@ def exit_status(report: dict[str, Any]) -> int:
 
 
 @contextmanager
-def _stop_signals(session: LiveSession) -> Iterator[None]:
+def stop_signals(ask: Callable[[], None]) -> Iterator[None]:
     """The first of the signals asks for an orderly end, the second one ends the process at once."""
     asked = False
 
@@ -47,7 +89,7 @@ def _stop_signals(session: LiveSession) -> Iterator[None]:
         if asked:
             os._exit(INTERRUPTED)
         asked = True
-        session.request_stop()
+        ask()
 
     numbers = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # a terminal that closes; nohup outlives it

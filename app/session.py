@@ -13,7 +13,8 @@ import cv2
 from threadpoolctl import threadpool_limits
 
 from app import build
-from app.parts import Parts, embedded_use
+from app.outputs import Outlets, Output
+from app.parts import Parts, embedded_uses
 from app.places import check_places
 from app.report import build_report
 from app.settings import Settings
@@ -27,6 +28,7 @@ from rt.lane import Lane, Witness
 from rt.line import Line
 from rt.metrics import Metrics, Snapshot
 from rt.sinks.contract import Sink
+from rt.sinks.runner import SinkRunner
 
 if TYPE_CHECKING:
     from app.upgrade import Upgrade
@@ -70,16 +72,28 @@ class LiveSession:
         audio = AudioBus()
         limit_threads()
         self._source = build.source(settings, self._clock)
-        sinks = [*build.sinks(settings, self._clock, audio), *further_sinks]
+        self._outlets = Outlets(settings.output, self._clock, audio)
         self._tracking, self._worn = build.parts(settings), build.parts(settings)
         detector, self._mesh = build.detector(settings, self._tracking), FaceMesh()
         look = build.look(settings, self._worn, detector, self._mesh)
         self._tracker = build.tracker(settings, detector, self._mesh)
         lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
-        self.line = Line(self._source, lane, sinks, look, self._clock, self._metrics, audio, burn_timecode=settings.input.timecode)
+        sinks = [*self._outlets.sinks, *further_sinks]
+        self.line = Line(
+            self._source,
+            lane,
+            sinks,
+            look,
+            self._clock,
+            self._metrics,
+            audio,
+            burn_timecode=settings.input.timecode,
+            budget=build.budget(settings),
+        )
+        self._look = look  # guarded by _changing once started
         self._ready_ns = self._clock.now_ns()
         self._changing = threading.Lock()  # held while another look is made: by an upgrade, or by whoever calls update
-        self._retired: list[tuple[threading.Event, Parts]] = []  # guarded by _changing, as are settings and _worn once started
+        self._retired: list[tuple[threading.Event, Parts]] = []  # guarded by _changing, as are settings, _tracking and _worn once started
         self.upgrade: Upgrade | None = None
         """Of a session that builds engines; set by ``start``."""
         self._models: tuple[ModelUse, ...] = ()
@@ -102,16 +116,41 @@ class LiveSession:
         if self.settings.run.build_engines:
             self._begin_upgrade()
 
-    def update(self, settings: Settings) -> None:
-        """Wears other photos, another swapper or another look from the next frame on; what else differs takes a new session.
+    def can_become(self, settings: Settings) -> bool:
+        """Whether ``update`` reaches ``settings``; another input takes a new session."""
+        now = self.settings
+        return (now.input, now.run) == (settings.input, settings.run)
 
-        Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo that cannot be used changes
-        nothing. Raises as the constructor does.
+    def update(self, settings: Settings) -> None:
+        """Wears other photos, another swapper or another look from the next frame on, and switches outputs on and off; what else
+        differs takes a new session (see ``can_become``).
+
+        Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo or an output that cannot be
+        used changes nothing. Raises as the constructor does.
         """
         with self._changing:
-            self._wear(settings)
+            check_places(settings)
+            switch_over = self._outlets.prepare(settings.output)
+            if build.takes_other_parts(self.settings, settings):
+                self._wear(settings)
+            else:
+                self._look = build.restyled(self._look, settings)
+                self.line.update(self._look)
             self._tracker.configure(build.track_options(settings))
-            self.settings = self.settings.model_copy(update={"source": settings.source, "look": settings.look})
+            switch_over(self.line)
+            self.settings = settings
+
+    def source(self) -> dict[str, Any]:
+        """What the source says of itself: what was asked and granted, a warning. Any thread."""
+        return self._source.describe()
+
+    def uses(self) -> tuple[ModelUse, ...]:
+        """What is worn and what finds faces, each model once, with what runs it. Any thread."""
+        return self._uses()
+
+    def outputs(self) -> dict[Output, SinkRunner]:
+        """How each output fares. Any thread."""
+        return self._outlets.runners(self.line)
 
     def wait(self, timeout_s: float | None) -> bool:
         """True once the line has come to its end."""
@@ -156,7 +195,7 @@ class LiveSession:
     def _begin_upgrade(self) -> None:
         from app.upgrade import Upgrade, wanted
 
-        self.upgrade = Upgrade(wanted(self._worn.open_models), self._switch_over)
+        self.upgrade = Upgrade(wanted((*self._tracking.open_models, *self._worn.open_models)), self._switch_over)
         self.upgrade.start()
 
     def _switch_over(self) -> None:
@@ -166,15 +205,19 @@ class LiveSession:
 
     def _wear(self, settings: Settings) -> None:
         """Makes the parts and hands them to the line; those before are closed once no frame is worked on with them."""
-        here = build.parts(settings)
+        tracking, worn = build.parts(settings), build.parts(settings)
         try:
-            look = build.look(settings, here, build.detector(settings, here), FaceMesh())
+            detector = build.detector(settings, tracking)
+            look = build.look(settings, worn, detector, FaceMesh())
         except BaseException:  # raised on; what was opened for nothing is not kept
-            here.close()
+            tracking.close()
+            worn.close()
             raise
-        released = self.line.update(look)
-        self._retired.append((released, self._worn))
-        self._worn = here
+        self._look = look
+        self._tracker.find_with(detector)
+        released = self.line.update(look)  # and what comes before is not in use any more, the detector neither
+        self._retired += [(released, self._tracking), (released, self._worn)]
+        self._tracking, self._worn = tracking, worn
         released.wait(RELEASE_S)
         self._close_retired()
 
@@ -192,5 +235,5 @@ class LiveSession:
 
     def _uses(self) -> tuple[ModelUse, ...]:
         """Of what is worn and of what finds faces, each model once."""
-        found = (*self._tracking.uses(), embedded_use("facemesh", self._mesh.runtime), *self._worn.uses())
+        found = (*self._tracking.uses(), *embedded_uses(self._mesh), *self._worn.uses())
         return tuple({use.model: use for use in found}.values())

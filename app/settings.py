@@ -90,6 +90,8 @@ class RunSettings(_Part):
     report: Path | None = None
     build_engines: bool = False
     """Engines that the look's models lack are built while live, and taken as soon as they are proven."""
+    budget_ms: float = Field(100.0, ge=0, le=10_000)
+    """How old pictures may be, as the 95th percentile of a second, before something of the look is given up; 0 gives up nothing."""
     slow_ms: dict[str, float] = {}
     """Stage name → milliseconds it is made to take longer: for benches."""
 

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -34,6 +35,15 @@ class State(BaseModel):
     """The one used last, a key of ``cameras``."""
     cameras: dict[str, Preset] = {}
     """Camera (its name where it has one, else its SPEC) → what was set when it was last used; that of the last one stands last."""
+    preset: str | None = None
+    """Name of the preset that was chosen last, which may have been removed since."""
+    language: str | None = None
+    """Code of the window's language, as in ``de``; None is the system's."""
+    theme: Literal["light", "dark"] | None = None
+    """None is the system's."""
+    start_minimised: bool = False
+    start_live: bool = False
+    """Go live as soon as the program has started."""
     window: dict[str, str] = {}
     """The window's own: sizes and places as it writes them."""
 

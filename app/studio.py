@@ -5,14 +5,17 @@ A LiveSession is one run; a Studio starts and stops them one after the other and
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from app.errors import AppError, NotLiveError
+from app.report import write_json
 from app.session import LiveSession
 from app.settings import Settings
 from engines.errors import EngineError
@@ -20,6 +23,7 @@ from rt.errors import RtError
 from rt.frame import Frame
 from rt.lane import Witness
 from rt.metrics import Snapshot
+from rt.sinks.contract import Sink
 
 SNAPSHOT_S = 5.0
 """How long a snapshot waits for the next frame."""
@@ -38,9 +42,22 @@ class StudioState(StrEnum):
 class Studio:
     """Any thread may call anything. Starting, stopping and changing happen one at a time: a second caller waits for the first."""
 
-    def __init__(self, settings: Settings, *, witness: Witness | None = None) -> None:
-        """Costs nothing: models are loaded by ``start``. ``witness`` sees the frames of every session."""
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        witness: Witness | None = None,
+        further_sinks: Sequence[Sink] = (),
+        changed: Callable[[StudioState], None] = lambda state: None,
+    ) -> None:
+        """Costs nothing: models are loaded by ``start``. ``witness`` sees the frames of every session, ``further_sinks`` get them.
+
+        ``changed`` is told every state that is entered, on the thread that brought it about and while it holds the work: it must
+        return at once and call nothing here. That the line ended by itself is only seen by whoever asks for ``state``.
+        """
         self._tap = _Tap(witness)
+        self._further_sinks = tuple(further_sinks)
+        self._changed = changed
         self._work = threading.Lock()  # held while something is started, stopped or changed
         self._guard = threading.Lock()  # of all below; held for moments
         self._settings = settings
@@ -49,6 +66,8 @@ class Studio:
         self._error: str | None = None
         self._stop_asked = False
         self._report: dict[str, Any] | None = None
+        self._recorded: set[Path] = set()  # with _work held, as is the next: recordings that were asked for and begun
+        self._recording: tuple[Path, Path] | None = None  # of this run: asked for, and written
 
     @property
     def settings(self) -> Settings:
@@ -69,6 +88,12 @@ class Studio:
             if self._session is not None and self._session.line.error is not None:
                 return str(self._session.line.error)
             return self._error
+
+    @property
+    def recording(self) -> Path | None:
+        """The file that is recorded to now."""
+        session = self.session
+        return None if session is None else session.settings.output.record
 
     @property
     def session(self) -> LiveSession | None:
@@ -102,28 +127,30 @@ class Studio:
             session.request_stop()
 
     def change(self, settings: Settings) -> None:
-        """Takes over ``settings``: a look or source from the next frame on, anything else by a new run if it is live.
+        """Takes over ``settings``: a look, a source or an output at once, anything else by a new run if it is live.
 
-        Whatever cannot be used (a photo without a face, a model that is not here) raises, and all stays as it was. A camera that
-        cannot be opened raises too, and nothing is live then.
+        A recording that a new run goes on with is written to a file beside the first, numbered. Whatever cannot be used (a photo
+        without a face, a model that is not here) raises, and all stays as it was. A camera that cannot be opened raises too, and
+        nothing is live then.
         """
+        self.revise(lambda _: settings)
+
+    def revise(self, change: Callable[[Settings], Settings]) -> None:
+        """As ``change``, to what ``change`` makes of the settings of this moment."""
         with self._work:
-            before = self.settings
+            settings = change(self.settings)
             if self.state is StudioState.LIVE:
                 assert self._session is not None
-                if settings.model_copy(update={"source": before.source, "look": before.look}) == before:
-                    self._session.update(settings)
-                else:
-                    following = LiveSession(settings, witness=self._tap)  # raises before anything is given up
+                if not self._session.can_become(settings):
+                    following = self._made(self._for_run(settings))  # raises before anything is given up
                     self._close()
                     self._set(settings)
                     self._go_live(following)
                     return
+                run = self._for_run(settings, same_run=True)
+                self._session.update(run)
+                self._note_recording(settings.output.record, run.output.record)
             self._set(settings)
-
-    def revise(self, change: Callable[[Settings], Settings]) -> None:
-        """``change`` of the settings of this moment."""
-        self.change(change(self.settings))
 
     def wait(self, timeout_s: float | None) -> bool:
         """True once the run has come to its end, or where nothing runs."""
@@ -143,11 +170,13 @@ class Studio:
                 return picture
         raise NotLiveError("there is no picture to take: the line is not live, or its source stands still; start it, then try again")
 
+    def _made(self, run: Settings) -> LiveSession:
+        return LiveSession(run, witness=self._tap, further_sinks=self._further_sinks)
+
     def _go_live(self, session: LiveSession | None) -> None:
-        with self._guard:
-            self._state, self._error, self._stop_asked = StudioState.STARTING, None, False
+        self._become(StudioState.STARTING, None)
         try:
-            session = session or LiveSession(self.settings, witness=self._tap)
+            session = session or self._made(self._for_run(self.settings))
             with self._guard:
                 self._session = session
             session.start()
@@ -157,26 +186,59 @@ class Studio:
         except BaseException as error:
             self._end(f"{type(error).__name__}: {error}")
             raise
-        with self._guard:
-            self._state = StudioState.LIVE
+        self._note_recording(self.settings.output.record, session.settings.output.record)
+        self._become(StudioState.LIVE, None)
 
     def _close(self) -> None:
         session = self.session
         if session is None:
             return
-        with self._guard:
-            self._state = StudioState.STOPPING
+        self._become(StudioState.STOPPING, self.error)
         session.close()
         self._report = session.report()
-        self._end(None if session.line.error is None else str(session.line.error))
+        error = None if session.line.error is None else str(session.line.error)
+        if session.settings.run.report is not None:
+            try:
+                write_json(session.settings.run.report, self._report)
+            except AppError as problem:
+                error = error or str(problem)
+        self._end(error)
+
+    def _for_run(self, settings: Settings, *, same_run: bool = False) -> Settings:
+        """``settings`` with a recording that overwrites none of what was recorded before. Held with _work."""
+        wished = settings.output.record
+        if wished is None or wished not in self._recorded:
+            return settings
+        goes_on = same_run and self._recording is not None and self._recording[0] == wished
+        path = self._recording[1] if goes_on and self._recording is not None else free_place(wished)
+        return settings.model_copy(update={"output": settings.output.model_copy(update={"record": path})})
+
+    def _note_recording(self, wished: Path | None, written: Path | None) -> None:
+        self._recording = None if wished is None or written is None else (wished, written)
+        if wished is not None:
+            self._recorded.add(wished)
 
     def _end(self, error: str | None) -> None:
         with self._guard:
-            self._session, self._state, self._error = None, StudioState.STOPPED, error
+            self._session = None
+        self._become(StudioState.STOPPED, error)
+
+    def _become(self, state: StudioState, error: str | None) -> None:
+        with self._guard:
+            self._state, self._error = state, error
+            if state is StudioState.STARTING:
+                self._stop_asked = False
+        self._changed(state)
 
     def _set(self, settings: Settings) -> None:
         with self._guard:
             self._settings = settings
+
+
+def free_place(path: Path) -> Path:
+    """``name-2.mp4`` beside ``name.mp4``, or the first number for which there is no file."""
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
+    return next(place for place in numbered if not place.exists())
 
 
 class _Tap:

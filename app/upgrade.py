@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from engines.build.child import Progress
 from engines.errors import BuildCancelled, EngineError
 from engines.kit import OpenModel
 from engines.registry import Registry
-from engines.session import Runtime, runtimes
+from engines.session import Runtime, Shapes, runtimes
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +26,8 @@ class Wanted:
     model: str
     path: Path
     runtime: str
+    shapes: Shapes = field(default_factory=dict, compare=False)
+    """What it is to be made for, where the file leaves sizes open."""
 
 
 class UpgradeState(StrEnum):
@@ -35,7 +37,7 @@ class UpgradeState(StrEnum):
     """There is nothing to make."""
     PREPARING = "preparing"
     READY = "ready"
-    """The line runs on what was made."""
+    """The line runs on what was made, of one model or more."""
     FAILED = "failed"
     """The line runs on what it had."""
     CANCELLED = "cancelled"
@@ -47,7 +49,7 @@ def wanted(models: Sequence[OpenModel], known: Registry[Runtime] = runtimes) -> 
     for model in models:
         for name, _ in model.choice.rejected:
             if known[name].prepare is not None and not known[name].problem():
-                found.setdefault(model.path, Wanted(model.name, model.path, name))
+                found.setdefault(model.path, Wanted(model.name, model.path, name, model.shapes))
     return tuple(found.values())
 
 
@@ -63,7 +65,9 @@ class Upgrade:
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._state = UpgradeState.PREPARING if wanted else UpgradeState.IDLE  # guarded by _lock, as is _what
-        self._what = self._names if wanted else "no runtime here is better and could be made ready"
+        self._what = _names(wanted) if wanted else "no runtime here is better and could be made ready"
+        self._states = dict.fromkeys(self._wanted, UpgradeState.PREPARING)  # guarded by _lock
+        self._failed: dict[Wanted, str] = {}  # of the upgrade's thread, written under _lock
         self._thread = threading.Thread(target=self._run, name="upgrade", daemon=True)
 
     def start(self) -> None:
@@ -85,27 +89,25 @@ class Upgrade:
             self._thread.join()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: ``state``, ``what`` (a sentence), ``models``."""
+        """JSON-ready: ``state``, ``what`` (a sentence), ``models`` (each with ``model``, ``runtime``, ``state``, and ``why`` it failed)."""
         with self._lock:
-            models = [{"model": item.model, "runtime": item.runtime} for item in self._wanted]
+            models = [
+                {"model": item.model, "runtime": item.runtime, "state": str(self._states[item]), "why": self._failed.get(item)}
+                for item in self._wanted
+            ]
             return {"state": str(self._state), "what": self._what, "models": models}
 
-    @property
-    def _names(self) -> str:
-        return ", ".join(f"{item.model} for {item.runtime}" for item in self._wanted)
-
     def _run(self) -> None:
+        """What cannot be made keeps nobody from using the rest."""
         try:
             for item in self._wanted:
-                prepare = self._known[item.runtime].prepare
-                assert prepare is not None
-                prepare(item.path, self._report, self._cancelled.is_set)
-            if self._cancelled.is_set():
-                raise BuildCancelled("the build was called off")
-            self._switch()
-            self._say(UpgradeState.READY, f"runs on what was made: {self._names}")
+                self._prepare(item)
+            made = [item for item in self._wanted if item not in self._failed]
+            if made:
+                self._switch()
+            self._conclude(made)
         except BuildCancelled as error:
-            self._say(UpgradeState.CANCELLED, str(error))
+            self._end(UpgradeState.CANCELLED, str(error))
         except EngineError as error:
             self._fail(str(error))
         except Exception as error:  # whatever went wrong, the line is not to be touched by it
@@ -114,14 +116,50 @@ class Upgrade:
         finally:
             self._over.set()
 
+    def _prepare(self, item: Wanted) -> None:
+        """Raises ``BuildCancelled``."""
+        prepare = self._known[item.runtime].prepare
+        assert prepare is not None
+        try:
+            prepare(item.path, item.shapes, self._report, self._cancelled.is_set)
+        except BuildCancelled:
+            raise
+        except Exception as error:  # an EngineError, or a fault of the runtime's own: the other models are none the worse for it
+            log.debug("%s could not be made", item.model, exc_info=True)
+            self._miss(item, str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}")
+        if self._cancelled.is_set():
+            raise BuildCancelled("the build was called off")
+
+    def _miss(self, item: Wanted, why: str) -> None:
+        log.warning("%s stays on what it has: %s", item.model, why)
+        with self._lock:
+            self._failed[item], self._states[item] = why, UpgradeState.FAILED
+
+    def _conclude(self, made: Sequence[Wanted]) -> None:
+        failed = [f"not {item.model} for {item.runtime}: {why}" for item, why in self._failed.items()]
+        ready = [f"runs on what was made: {_names(made)}"] if made else []
+        with self._lock:
+            self._states.update(dict.fromkeys(made, UpgradeState.READY))
+        self._say(UpgradeState.READY if made else UpgradeState.FAILED, "; ".join([*ready, *failed]))
+
     def _fail(self, why: str) -> None:
         log.warning("the line stays on what it has: %s", why)
-        self._say(UpgradeState.FAILED, why)
+        self._end(UpgradeState.FAILED, why)
+
+    def _end(self, state: UpgradeState, what: str) -> None:
+        """Of all that are not at their end yet."""
+        with self._lock:
+            self._states.update({item: state for item in self._wanted if item not in self._failed})
+        self._say(state, what)
 
     def _report(self, progress: Progress) -> None:
         share = f" ({progress.done} of {progress.total})" if progress.total else ""
-        self._say(UpgradeState.PREPARING, f"{self._names}: {progress.what}{share}")
+        self._say(UpgradeState.PREPARING, f"{_names(self._wanted)}: {progress.what}{share}")
 
     def _say(self, state: UpgradeState, what: str) -> None:
         with self._lock:
             self._state, self._what = state, what
+
+
+def _names(items: Sequence[Wanted]) -> str:
+    return ", ".join(f"{item.model} for {item.runtime}" for item in items)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -76,18 +77,38 @@ def five_of_mesh(points: np.ndarray) -> np.ndarray:
 
 
 class Aligner(Protocol):
-    """Where the five points of a tracked face are."""
+    """Where the five points of tracked faces are."""
 
-    def five(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """float32 [5, 2] pixels; ``image`` uint8 [H, W, 3] BGR, ``points`` float32 [468, 3] FaceMesh landmarks in it."""
+    def fives(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """For each of ``faces`` (float32 [468, 3] FaceMesh landmarks, finite) float32 [5, 2], pixels of ``image`` (uint8 [H, W, 3] BGR)."""
         ...
 
 
 class MeshAligner:
     """From FaceMesh's points alone: steady, since they were filtered, and free."""
 
-    def five(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
-        return five_of_mesh(points)
+    def fives(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        return [five_of_mesh(points) for points in faces]
+
+
+SMALLEST_FACE_PX = 12.0
+"""Width of a face from which a network makes something of it."""
+
+
+def places(aligner: Aligner, image: np.ndarray, faces: Sequence[np.ndarray], wanted: np.ndarray) -> list[np.ndarray | None]:
+    """For each face (FaceMesh landmarks [468, 3]) float32 [2, 3], picture → crop, that lays its five points on ``wanted`` [5, 2].
+
+    None for one that is too small, or whose points are no numbers.
+    """
+    usable = [bool(np.isfinite(points).all()) and float(np.ptp(points[:, 0])) >= SMALLEST_FACE_PX for points in faces]
+    chosen = [points for points, is_usable in zip(faces, usable, strict=True) if is_usable]
+    fives = iter(aligner.fives(image, chosen) if chosen else ())
+    return [similarity(next(fives), wanted) if is_usable else None for is_usable in usable]
+
+
+def aligned_crop(aligner: Aligner, image: np.ndarray, points: np.ndarray, wanted: np.ndarray, side: int) -> np.ndarray:
+    """uint8 [side, side, 3] BGR of ``image`` (uint8 BGR): the face at ``points`` (float32 [468, 3]) with its five points on ``wanted``."""
+    return crop_bgr(image, similarity(aligner.fives(image, [points])[0], wanted), side)
 
 
 def similarity(points: np.ndarray, wanted: np.ndarray) -> np.ndarray:

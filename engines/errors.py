@@ -7,6 +7,7 @@ EngineError
 │   └── BuildCancelled   …because it was called off
 ├── CacheError           the folder of built engines cannot be used
 ├── DeviceError          the device cannot do what was asked
+│   └── DeviceMemoryError  …because it has no memory left
 └── PhotoError           a source photo cannot be used
     └── NoFaceError      …because no face was found in it
 
@@ -42,6 +43,10 @@ class CacheError(EngineError):
 
 class DeviceError(EngineError):
     """A device is missing or refused a call."""
+
+
+class DeviceMemoryError(DeviceError):
+    """The device has no memory left for what was asked; with less of a look it may do."""
 
 
 class PhotoError(EngineError):

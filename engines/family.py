@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from engines.align import Aligner
 from engines.registry import Registry
-from engines.session import Session, TensorSpec
+from engines.session import Session, Shapes, TensorSpec
 
 
 class Kind(StrEnum):
@@ -73,8 +73,11 @@ class Kit(Protocol):
         """Says where the five points of a tracked face are."""
         ...
 
-    def session(self, model: ModelFile) -> Session:
-        """The model, on the runtime that suits this machine. Raises ``ModelError``."""
+    def session(self, model: ModelFile, shapes: Shapes | None = None) -> Session:
+        """The model, on the runtime that suits this machine. Raises ``ModelError``.
+
+        ``shapes``: what an engine is to be built for, where the file leaves sizes open beyond the number of pictures.
+        """
         ...
 
     def part(self, kind: Kind, names: Sequence[str]) -> Any:
@@ -99,7 +102,10 @@ class Family(Protocol):
         ...
 
 
-families: Registry[Family] = Registry("model family")
+ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
+"""Packages of ``engines`` in which families live."""
+
+families: Registry[Family] = Registry("model family", *(f"engines.{room}" for room in ROOMS))
 
 
 def _tensors(specs: Sequence[TensorSpec]) -> str:

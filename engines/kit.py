@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from engines.build.parity import refuse_half_swapper
 from engines.errors import ModelError
 from engines.family import Family, Kind, ModelFile
 from engines.registry import Registry
-from engines.session import ModelUse, RuntimeChoice, Session, choose_runtime, open_session, runtime_order, runtimes
+from engines.session import ModelUse, RuntimeChoice, Session, Shapes, choose_runtime, open_session, runtime_order, runtimes
 from engines.store.catalog import Catalog
 from engines.store.identify import identify
 from engines.store.shelf import Card, Shelf
@@ -31,6 +32,8 @@ class OpenModel:
     path: Path
     session: Session
     choice: RuntimeChoice
+    shapes: Shapes
+    """As ``engines.family.Kit.session`` was given them."""
 
     def use(self) -> ModelUse:
         """For a report."""
@@ -89,11 +92,11 @@ class ModelKit:
         mend = f"run `ffrt models pull {known[0]}`" if known else "import one with `ffrt models import FILE`"
         raise ModelError(f"this needs the {kind} model {' or '.join(names)}, which is not here; {mend}")
 
-    def session(self, model: ModelFile) -> Session:
+    def session(self, model: ModelFile, shapes: Shapes | None = None) -> Session:
         """See ``engines.family.Kit``. Raises ``DeviceError`` where no runtime of the order can run the model."""
         choice = self._choice(model)
         session = open_session(model.path, runtime=choice.runtime, threads=self._threads)
-        self._sessions.append(OpenModel(model.name, model.path, session, choice))
+        self._sessions.append(OpenModel(model.name, model.path, session, choice, shapes or {}))
         return session
 
     @property
@@ -130,8 +133,8 @@ class ModelKit:
     def _file(self, kind: Kind, asked: str) -> ModelFile:
         family, path = self._family_and_path(asked)
         if family is not None or path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
-            hint = f"write --{kind} FAMILY:FILE, as in --{kind} {{family}}:{path}"
-            found = identify(path, self._catalog, self._families, family=family, hint=hint)
+            hint = f"write --{kind} {{family}}:{shlex.quote(str(path))}"
+            found = identify(path, self._catalog, self._families, family=family, kind=kind, hint=hint)
             return ModelFile(found.name, path, found.sha256, found.family, found.graph)
         if not self._shelf.matches(asked):
             raise ModelError(self._unknown(kind, asked))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from engines.batch import Batches
 from engines.errors import ModelError
 from engines.session import Session, TensorSpec
 from engines.tensor import Norm
@@ -24,17 +25,18 @@ class Network:
         self.picture: TensorSpec = max(session.inputs, key=lambda spec: len(spec.shape))
         self.others = tuple(spec for spec in session.inputs if spec is not self.picture)
         self._tensor = np.empty(0, np.float32)
-
-    @property
-    def runtime(self) -> str:
-        """What runs it, for people."""
-        return self._session.runtime
+        self._batches = Batches(name, self.picture, session.outputs)
 
     def look(self, picture: np.ndarray, norm: Norm, others: Mapping[str, np.ndarray] | None = None) -> list[np.ndarray]:
         """``picture``: uint8 [H, W, 3] BGR, given as [1, 3, H, W] RGB. ``others``: further inputs by name. Raises ``ModelError``."""
-        tensor = self.tensor((1, 3, *picture.shape[:2]))
-        norm.to_tensor(picture, tensor[0])
-        return self.run(tensor, others)
+        return self.look_each([picture], norm, others)
+
+    def look_each(self, pictures: Sequence[np.ndarray], norm: Norm, others: Mapping[str, np.ndarray] | None = None) -> list[np.ndarray]:
+        """As ``look`` for one or more pictures of one size, in one run where the graph allows it. Outputs have a row for every picture."""
+        tensor = self.tensor((len(pictures), 3, *pictures[0].shape[:2]))
+        for picture, planes in zip(pictures, tensor, strict=True):
+            norm.to_tensor(picture, planes)
+        return self.run_each(tensor, others)
 
     def tensor(self, shape: tuple[int, ...]) -> np.ndarray:
         """float32 of ``shape``: the same memory as last time where the shape is the same."""
@@ -48,11 +50,8 @@ class Network:
         return [result.astype(np.float32, copy=False) for result in self._session.run(feeds).values()]
 
     def run_each(self, tensor: np.ndarray, others: Mapping[str, np.ndarray] | None = None) -> list[np.ndarray]:
-        """As ``run`` for several pictures, one by one where the graph takes one. Outputs have a row for every picture."""
-        if len(tensor) == 1 or not isinstance(self.picture.shape[0], int):
-            return self.run(tensor, others)
-        rows = [self.run(picture[None], others) for picture in tensor]
-        return [np.concatenate(column) for column in zip(*rows, strict=True)]
+        """As ``run`` for several pictures (see ``engines.batch``). Outputs have a row for every picture."""
+        return self._batches.run(len(tensor), lambda rows: self.run(tensor[rows], others))
 
     def wrong(self, results: list[np.ndarray], wanted: str) -> ModelError:
         """The error for outputs that are not what the file says."""

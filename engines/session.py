@@ -1,6 +1,6 @@
 """The contract that every runtime keeps: named tensors in, named tensors out.
 
-A runtime is one file that registers itself where it stands; whoever needs a model asks ``open_session``.
+A runtime is one file that registers itself and is named in ``runtimes``; whoever needs a model asks ``open_session``.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -55,13 +55,26 @@ class Session(Protocol):
         ...
 
 
+@runtime_checkable
+class RunsNetworks(Protocol):
+    """A part that opens models which come with the program, and says so for reports."""
+
+    @property
+    def networks(self) -> Mapping[str, Session]:
+        """By the names of ``assets/models/models.toml``."""
+        ...
+
+
 OpenSession = Callable[..., Session]
 """``open(path, *, threads) -> Session``; raises ``ModelError``, and ``DeviceError`` where the runtime cannot work here."""
 
 
-Prepare = Callable[[Path, "Callable[[Progress], None]", Callable[[], bool]], None]
-"""``prepare(path, report, cancelled)``: minutes, on the calling thread, the work itself in a child. When it returns the model has passed
-the parity gate and may be opened. Raises ``EngineError``; ``BuildCancelled`` soon after ``cancelled`` says so."""
+Shapes = Mapping[str, tuple[int, ...]]
+"""Input → shape, of a model whose file leaves sizes open."""
+
+Prepare = Callable[[Path, Shapes, "Callable[[Progress], None]", Callable[[], bool]], None]
+"""``prepare(path, shapes, report, cancelled)``: minutes, on the calling thread, the work itself in a child. When it returns the model has
+passed the parity gate and may be opened. Raises ``EngineError``; ``BuildCancelled`` soon after ``cancelled`` says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +121,7 @@ class ModelUse:
     """As ``Session.memory_bytes``."""
 
 
-runtimes: Registry[Runtime] = Registry("runtime")
+runtimes: Registry[Runtime] = Registry("runtime", "engines.ort", "engines.tensorrt")
 
 AUTO = "auto"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
+
+from engines.jit import compiled
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Statistics of ImageNet's RGB in [0, 1], which networks of torchvision's line are trained with."""
@@ -44,7 +45,7 @@ SIGNED = Norm((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 IMAGENET = Norm(IMAGENET_MEAN, IMAGENET_STD)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _to_planes(picture: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
     for y in range(picture.shape[0]):
         for x in range(picture.shape[1]):
@@ -52,7 +53,7 @@ def _to_planes(picture: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
                 out[c, y, x] = table[c, picture[y, x, 2 - c]]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _to_levels(tensor: np.ndarray, scale: np.ndarray, shift: np.ndarray, out: np.ndarray) -> None:
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):

@@ -18,7 +18,7 @@ import numpy as np
 
 from engines.device.cuda_probe import find_gpus
 from engines.errors import DeviceError, EngineError, ModelError
-from engines.session import Runtime, TensorSpec, register_runtime, warm_up
+from engines.session import Runtime, Shapes, TensorSpec, register_runtime, warm_up
 
 if TYPE_CHECKING:
     from engines.build.cache import Entry
@@ -367,10 +367,10 @@ def _unfit(runtime: str, path: Path) -> str:
         return str(error)
 
 
-def _prepare(runtime: str, path: Path, report: Callable[[Progress], None], cancelled: Callable[[], bool]) -> None:
+def _prepare(runtime: str, path: Path, shapes: Shapes, report: Callable[[Progress], None], cancelled: Callable[[], bool]) -> None:
     from engines.build.service import prepare_engine
 
-    prepare_engine(path, runtime, gpu_target(), report, cancelled)
+    prepare_engine(path, runtime, gpu_target(), shapes, report, cancelled)
 
 
 for _name in MODULES:

@@ -11,6 +11,9 @@ import numpy as np
 RATE_HZ = 48_000
 """Every chunk on the bus has this rate, two channels."""
 
+CAPACITY = 256
+"""Chunks that may wait for a listener: about 21 ms each at 1024 samples, so five seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class AudioChunk:
@@ -25,7 +28,7 @@ class AudioChunk:
 class AudioQueue:
     """One listener's bounded queue; the oldest chunk goes when it is full. Any thread."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int = CAPACITY) -> None:
         self._lock = threading.Lock()
         self._chunks: deque[AudioChunk] = deque(maxlen=capacity)  # guarded by _lock
         self.dropped = 0
@@ -51,12 +54,21 @@ class AudioBus:
         self._lock = threading.Lock()
         self._queues: tuple[AudioQueue, ...] = ()  # replaced, never changed, under _lock
 
-    def subscribe(self, capacity: int = 256) -> AudioQueue:
-        """A new listener; about 21 ms a chunk at 1024 samples, so 256 hold five seconds."""
+    def subscribe(self, capacity: int = CAPACITY) -> AudioQueue:
+        """A new listener."""
         queue = AudioQueue(capacity)
+        self.attach(queue)
+        return queue
+
+    def attach(self, queue: AudioQueue) -> None:
+        """``queue`` gets every chunk from now on."""
         with self._lock:
             self._queues = (*self._queues, queue)
-        return queue
+
+    def detach(self, queue: AudioQueue) -> None:
+        """``queue`` gets no more."""
+        with self._lock:
+            self._queues = tuple(other for other in self._queues if other is not queue)
 
     def publish(self, chunk: AudioChunk) -> None:
         for queue in self._queues:

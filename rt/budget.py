@@ -5,11 +5,16 @@ Pure logic: whoever measures calls ``update``; nothing here knows what a step do
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-STEPS = ("detect less often", "enhancer off", "smaller swap")
+STEPS = ("detect less often", "enhancer off", "smaller swap", "fewer faces")
 """What is given up first stands first: what a viewer misses least."""
+
+
+REGRETS_MAX = 5
+"""How often the way back of one step is made twice as long: 10 s become 5 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +64,46 @@ class Budget:
         self._level = 0
         self._wish = 0
         self._since_ns = 0
+        self._back_ns: dict[str, int] = {}  # step → when it was last taken back
+        self._regrets: Counter[str] = Counter()  # step → how often in a row that was a mistake
 
     @property
     def given_up(self) -> tuple[str, ...]:
         """The steps that are in force."""
         return self._steps[: self._level]
 
+    def offer(self, steps: Sequence[str]) -> None:
+        """The line can take other steps from now on; what was given up stays so where it still can be, with all that stands before it."""
+        given_up = self.given_up
+        self._steps = tuple(steps)
+        self._level = max((place for place, step in enumerate(self._steps, 1) if step in given_up), default=0)
+
     def update(self, age_p95_ms: float, now_ns: int) -> BudgetChange | None:
         """Takes the age of the last second or so; returns what changed, at most one step a call."""
         wish = self._wish_for(age_p95_ms)
         if wish != self._wish:
             self._wish, self._since_ns = wish, now_ns
-        hold_ns = self._options.hold_ns if wish > 0 else self._options.back_hold_ns
-        if wish == 0 or now_ns - self._since_ns < hold_ns or not 0 <= self._level + wish <= len(self._steps):
+        if wish == 0 or not 0 <= self._level + wish <= len(self._steps):
             return None
         step = self._steps[self._level if wish > 0 else self._level - 1]
+        hold_ns = self._options.hold_ns if wish > 0 else self._back_hold_ns(step)
+        if now_ns - self._since_ns < hold_ns:
+            return None
+        self._remember(step, wish, now_ns)
         self._level += wish
         self._since_ns = now_ns
         return BudgetChange(now_ns, step, wish > 0, age_p95_ms)
+
+    def _back_hold_ns(self, step: str) -> int:
+        """A step whose price is more than the line has to spare would come and go for ever: each time it has to wait twice as long."""
+        return self._options.back_hold_ns << self._regrets[step]
+
+    def _remember(self, step: str, wish: int, now_ns: int) -> None:
+        if wish < 0:
+            self._back_ns[step] = now_ns
+        elif step in self._back_ns:
+            is_soon = now_ns - self._back_ns[step] <= self._back_hold_ns(step)
+            self._regrets[step] = min(self._regrets[step] + 1, REGRETS_MAX) if is_soon else 0
 
     def _wish_for(self, age_ms: float) -> int:
         if age_ms > self._options.budget_ms:

@@ -14,10 +14,12 @@ import numpy as np
 
 from engines.device.contract import Device, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
+from engines.mask.contract import Cover
 from engines.swap.contract import BatchSwapper, Patch, Swapper
 from rt.clock import Clock
 from rt.compose import host
-from rt.compose.lay import lay
+from rt.compose.lay import covers_of, lay
+from rt.compose.layers import Layers
 from rt.compose.lost import Treatment, treatment
 from rt.frame import FaceState, Frame, TrackedFace
 from rt.metrics import Metrics
@@ -27,6 +29,9 @@ from rt.ring import Slot
 
 class FaceTracker(Protocol):
     """What a lane needs of a tracker (``rt.track.tracker.Tracker``)."""
+
+    patience: int
+    """Set between two updates, see ``Look.patience``."""
 
     def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
         """The faces of this picture (uint8 [H, W, 3] BGR), called in the order of capture."""
@@ -63,6 +68,9 @@ class Lane:
         self._device = device
         self._images: dict[Slot, Any] = {}  # the thread of process: where the device works on a slot's picture
         self._known: frozenset[int] = frozenset()  # compute stream: ids of the frame before
+        self._layers = Layers()  # compute stream
+        self._worn: list[list[TrackedFace]] = []  # compute stream: faces of this frame that were swapped, in the order of that
+        self._covers: dict[int, tuple[Cover, ...]] = {}  # compute stream: what the masks said of each
         self._last_good: tuple[Frame, Any] | None = None  # compute stream: retained for the freeze policy
         self._streams: dict[str, Stream] = {}
         try:
@@ -127,6 +135,7 @@ class Lane:
             pass  # busy on purpose: a slow stage keeps its core
 
     def _track(self, frame: Frame, image: Any, look: Look) -> None:
+        self._tracker.patience = look.patience
         frame.faces = self._tracker.update(image, frame.captured_ns)
         self._metrics.count("lost_frames", any(face.state is not FaceState.SEEN for face in frame.faces))
         self._metrics.high_water("faces", max((face.id for face in frame.faces), default=0))
@@ -135,11 +144,14 @@ class Lane:
         if look.swapper is None or look.identity is None:
             return
         faces = self._faces(frame, look, Treatment.SWAP)
-        for face, patch in zip(faces, _patches(look.swapper, frame, image, faces, look.identity), strict=True):
-            if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
-                host.blur_face(image, face.points)
-            else:
-                lay(image, face.points, patch, look, look.opacity)
+        self._worn = self._layers.of(faces)
+        self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
+        for layer in self._worn:
+            for face, patch in zip(layer, _patches(look.swapper, frame, image, layer, look.identity), strict=True):
+                if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
+                    host.blur_face(image, face.points)
+                else:
+                    lay(image, patch, self._covers[face.id], look.blending, look.opacity)
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
             look.swapper.forget(gone)
@@ -148,10 +160,10 @@ class Lane:
     def _enhance(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None or look.enhancer is None:
             return
-        faces = self._faces(frame, look, Treatment.SWAP)
-        for face, patch in zip(faces, _enhanced(look.enhancer, image, faces), strict=True):
-            if patch is not None:
-                lay(image, face.points, patch, look, look.enhancer_opacity)
+        for layer in self._worn:
+            for face, patch in zip(layer, _enhanced(look.enhancer, image, layer), strict=True):
+                if patch is not None:
+                    lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity)
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None:
@@ -168,13 +180,18 @@ class Lane:
 
     @staticmethod
     def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
-        return [face for face in frame.faces if treatment(face.state, look.on_lost) is what]
+        return [face for place, face in enumerate(frame.faces) if _treatment(face, place, look) is what]
 
     def _keep_for_freeze(self, good: tuple[Frame, Any] | None) -> None:
         for kept, change in ((good, Slot.retain), (self._last_good, Slot.release)):
             if kept is not None and kept[0].slot is not None:
                 change(kept[0].slot)
         self._last_good = good
+
+
+def _treatment(face: TrackedFace, place: int, look: Look) -> Treatment:
+    chosen = treatment(face.state, look.on_lost)
+    return Treatment.BLUR if chosen is Treatment.SWAP and place >= look.faces else chosen
 
 
 def _patches(swapper: Swapper, frame: Frame, image: Any, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:

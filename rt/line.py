@@ -14,8 +14,10 @@ from collections.abc import Sequence
 
 from rt import timecode
 from rt.audio import AudioBus
+from rt.budget import BudgetOptions
 from rt.capture.contract import Grab, Source
 from rt.clock import Clock
+from rt.economy import Economy
 from rt.errors import RtError, SinkError
 from rt.frame import Frame, VideoFormat
 from rt.lane import Lane
@@ -29,6 +31,9 @@ log = logging.getLogger(__name__)
 
 OWN_SLOTS = 4
 """Slots beside those of the sinks: one being filled, one waiting, one on the lane, one kept for the freeze policy."""
+
+ASK_EVERY_NS = 250_000_000
+"""How often the age is held against the budget: it is that of a second, so more often says nothing new."""
 
 FIRST_CONTACT_S = 20.0
 """How long a line goes on whose sinks have all failed to open, before it gives up."""
@@ -48,16 +53,23 @@ class Line:
         audio: AudioBus,
         *,
         burn_timecode: bool = False,
+        budget: BudgetOptions | None = None,
     ) -> None:
-        """``burn_timecode``: capture time is painted into the pictures, for a sink or a receiver to read the age from."""
+        """``burn_timecode``: capture time is painted into the pictures, for a sink or a receiver to read the age from.
+
+        ``budget``: how old pictures may be before something of the look is given up; None, and an input that waits for us, give up nothing.
+        """
         self.error: Exception | None = None
         """Why the line ended, when it ended by itself and not at the end of the input."""
         self.video: VideoFormat | None = None
         """What the source granted; set once started."""
         self._source = source
         self._lane = lane
+        self.economy = Economy([look], budget if source.live else None)
+        """The look, as a whole, and what is given up of it; stages take it at the start of a frame."""
+        self._judged = [sink.name for sink in sinks if not sink.lossless] or [sink.name for sink in sinks]  # one may lag by design
+        self._ask_ns = 0  # infer thread: when the age is looked at next
         self._look_lock = threading.Lock()
-        self._look = look  # guarded by _look_lock; replaced as a whole, stages take it at the start of a frame
         self._replaced: list[threading.Event] = []  # guarded by _look_lock
         self._takes_looks = True  # guarded by _look_lock
         self._clock = clock
@@ -68,9 +80,12 @@ class Line:
         self._opened = threading.Event()
         self._over = threading.Event()
         self._inbox: Mailbox[Frame] = Mailbox(1, lossless=not source.live)
-        self.runners: tuple[SinkRunner, ...] = tuple(
-            SinkRunner(sink, clock, metrics, self._stop, self._check_sinks) for sink in sinks
-        )
+        self._sinks_lock = threading.Lock()
+        self._takes_sinks = False  # guarded by _sinks_lock: between start and the end
+        self.runners: tuple[SinkRunner, ...] = tuple(map(self._runner, sinks))
+        """Of the sinks that are fed; guarded by _sinks_lock, replaced as a whole, so any thread may read it."""
+        self.retired: tuple[SinkRunner, ...] = ()
+        """Of those that were removed while it ran; as ``runners``."""
         self._seq = -1  # capture thread
         self._ring: SlotRing | None = None  # made by the capture thread before _opened is set
         self._started_ns = clock.now_ns()
@@ -89,24 +104,52 @@ class Line:
             raise self.error
         assert self.video is not None
         self._started_ns = self._clock.now_ns()
-        for runner in self.runners:
-            runner.start(self.video)
+        with self._sinks_lock:
+            self._takes_sinks = True
+            for runner in self.runners:
+                runner.start(self.video)
         self._infer_thread.start()
 
     def update(self, look: Look) -> threading.Event:
         """Takes effect with the next frame. What is returned is set once nothing uses the look before it any more."""
         released = threading.Event()
         with self._look_lock:
-            self._look = look
+            self.economy.wear([look])
             if self._takes_looks:
                 self._replaced.append(released)
             else:
                 released.set()
         return released
 
+    def add(self, sink: Sink) -> None:
+        """Feeds another sink, from the next frame on. Once started; raises ``SinkError`` where the line has come to its end."""
+        runner = self._runner(sink)
+        with self._sinks_lock:
+            if not self._takes_sinks:
+                raise SinkError(f"{sink.name} cannot be switched on: the line is not running; start it first")
+            assert self._ring is not None
+            assert self.video is not None
+            still_writing = (other for other in self.retired if not other.join(0))
+            self._ring.grow_to(self._slots((*self.runners, runner, *still_writing)))
+            self.runners = (*self.runners, runner)
+            runner.start(self.video)
+
+    def remove(self, sink: Sink) -> SinkRunner | None:
+        """Feeds ``sink`` no more; what waits for it is still written, on its own thread. None where it is not fed (any more)."""
+        with self._sinks_lock:
+            runner = next((runner for runner in self.runners if runner.sink is sink), None)
+            if runner is None or not self._takes_sinks:
+                return None
+            self.runners = tuple(other for other in self.runners if other is not runner)
+            self.retired = (*self.retired, runner)
+        runner.end()
+        return runner
+
     def stop(self) -> None:
         """Asks the line to end: nothing more is captured, what is under way is delivered. Returns at once."""
         self._stop.set()
+        for runner in self.runners:
+            runner.hurry()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Waits until the line has come to its end by itself or by ``stop``. True when it has."""
@@ -118,7 +161,7 @@ class Line:
             thread.join(timeout_s)
             if thread.is_alive():
                 log.warning("%s did not end within %g s", thread.name, timeout_s)
-        for runner in self.runners:
+        for runner in (*self.retired, *self.runners):
             if not runner.join(timeout_s):
                 log.warning("sink %s did not end within %g s and is left behind", runner.sink.name, timeout_s)
 
@@ -146,8 +189,7 @@ class Line:
 
     def _open_source(self) -> None:
         self.video = self._source.open(self._stop, self._audio)
-        slots = OWN_SLOTS + sum(runner.slots_needed for runner in self.runners)
-        self._ring = SlotRing(slots, self.video.height, self.video.width, self._lane.slot_memory)
+        self._ring = SlotRing(self._slots(self.runners), self.video.height, self.video.width, self._lane.slot_memory)
         self._opened.set()
 
     def _take_in(self, grab: Grab) -> None:
@@ -177,6 +219,7 @@ class Line:
                 self._lane.process(frame, self._current_look())
                 self._publish(frame)
                 frame = None
+                self._mind_the_age()
         except Closed:
             pass  # the end of the input
         except Exception as error:
@@ -191,14 +234,25 @@ class Line:
             for released in self._replaced:
                 released.set()
             self._replaced.clear()
-            return self._look
+            self._metrics.give_up(self.economy.given_up)
+            return self.economy.look()
+
+    def _mind_the_age(self) -> None:
+        now_ns = self._clock.now_ns()
+        if now_ns < self._ask_ns:
+            return
+        self._ask_ns = now_ns + ASK_EVERY_NS
+        age_ms = self._metrics.recent_age_ms(self._judged, now_ns)
+        if age_ms is not None:
+            self.economy.notice_age(age_ms, now_ns)
 
     def _publish(self, frame: Frame) -> None:
         assert frame.slot is not None
         self._metrics.count("frames_out")
         self._metrics.stages(frame.marks)
-        frame.slot.retain(len(self.runners))
-        for runner in self.runners:
+        runners = self.runners
+        frame.slot.retain(len(runners))
+        for runner in runners:
             runner.offer(frame)
         frame.slot.release()
 
@@ -217,6 +271,8 @@ class Line:
         with self._look_lock:
             self._takes_looks = False
         self._current_look()
+        with self._sinks_lock:
+            self._takes_sinks = False
         for runner in self.runners:
             runner.end()
         self._over.set()
@@ -224,13 +280,21 @@ class Line:
     # --- sink threads ---
 
     def _check_sinks(self) -> None:
-        """Ends the line when no sink is left that could ever take a frame."""
-        if all(runner.state is SinkState.FAILED for runner in self.runners) or self._nobody_answers():
-            errors = [runner.error for runner in self.runners if runner.error is not None]
+        """Ends the line when no sink is left that could ever take a frame. One that was removed is none that was lost."""
+        runners = self.runners
+        if runners and (all(runner.state is SinkState.FAILED for runner in runners) or self._nobody_answers(runners)):
+            errors = [runner.error for runner in runners if runner.error is not None]
             self.error = self.error or SinkError(str(errors[0]))
-            self._stop.set()
+            self.stop()
 
-    def _nobody_answers(self) -> bool:
+    def _nobody_answers(self, runners: Sequence[SinkRunner]) -> bool:
         waiting = {SinkState.RETRYING, SinkState.FAILED}
         since_s = (self._clock.now_ns() - self._started_ns) / 1e9
-        return since_s > FIRST_CONTACT_S and all(r.state in waiting and not r.ever_worked for r in self.runners)
+        return since_s > FIRST_CONTACT_S and all(r.state in waiting and not r.ever_worked for r in runners)
+
+    def _runner(self, sink: Sink) -> SinkRunner:
+        return SinkRunner(sink, self._clock, self._metrics, self._check_sinks)
+
+    @staticmethod
+    def _slots(runners: Sequence[SinkRunner]) -> int:
+        return OWN_SLOTS + sum(runner.slots_needed for runner in runners)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,28 @@ class Samples:
         return {**{f"p{p}": round(float(v), 3) for p, v in zip(percentiles, values, strict=True)}, "max": round(self._max, 3)}
 
 
+class Recent:
+    """The measurements of the last moments, up to ``capacity``. Not thread-safe by itself either."""
+
+    def __init__(self, capacity: int = 1024) -> None:
+        self._values = np.empty(capacity, np.float32)
+        self._at_ns = np.full(capacity, -(1 << 62), np.int64)
+        self._count = 0
+
+    def add(self, value: float, now_ns: int) -> None:
+        place = self._count % len(self._values)
+        self._values[place], self._at_ns[place] = value, now_ns
+        self._count += 1
+
+    def since(self, at_ns: int) -> np.ndarray:
+        """float32 [N], a copy: what came after ``at_ns``, in no order."""
+        return self._values[self._at_ns > at_ns]
+
+
+RECENT_NS = 1_000_000_000
+"""What ``Metrics.recent_age_ms`` looks back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The numbers of one moment."""
@@ -53,6 +76,8 @@ class Snapshot:
     """When a frame was last dropped, on the line's clock."""
     first_out_ns: int | None
     """When a sink had taken the first frame, on the line's clock."""
+    given_up: tuple[str, ...] = ()
+    """What of the look is given up for now (``rt.economy``), in order."""
 
 
 class Metrics:
@@ -63,6 +88,8 @@ class Metrics:
         self._counts: Counter[str] = Counter()  # all below guarded by _lock
         self._dropped: Counter[str] = Counter()
         self._ages: dict[str, Samples] = {}
+        self._recent: dict[str, Recent] = {}
+        self._given_up: tuple[str, ...] = ()
         self._stages: dict[str, Samples] = {}
         self._last_drop_ns: int | None = None
         self._first_out_ns: int | None = None
@@ -87,6 +114,21 @@ class Metrics:
             if self._first_out_ns is None:
                 self._first_out_ns = now_ns
             self._ages.setdefault(sink, Samples()).add(age_ms)
+            self._recent.setdefault(sink, Recent()).add(age_ms, now_ns)
+
+    def recent_age_ms(self, sinks: Iterable[str], now_ns: int) -> float | None:
+        """The 95th percentile of the last second, at that of ``sinks`` where it is lowest: one that is slow by itself does not count.
+
+        None where none of them has taken a frame.
+        """
+        with self._lock:
+            ages = [self._recent[sink].since(now_ns - RECENT_NS) for sink in sinks if sink in self._recent]
+        return min((float(np.percentile(age, 95)) for age in ages if len(age)), default=None)
+
+    def give_up(self, steps: tuple[str, ...]) -> None:
+        """What of the look is given up from now on."""
+        with self._lock:
+            self._given_up = steps
 
     def stages(self, marks_ns: dict[str, int]) -> None:
         """``marks_ns``: stage name → nanoseconds spent, as a frame carries them."""
@@ -106,4 +148,5 @@ class Metrics:
                 stages_ms={name: samples.summary(50, 95) for name, samples in self._stages.items()},
                 last_drop_ns=self._last_drop_ns,
                 first_out_ns=self._first_out_ns,
+                given_up=self._given_up,
             )

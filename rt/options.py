@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engines.enhance.contract import Enhancer
-from engines.mask.contract import Mask
-from engines.swap.contract import Swapper
+if TYPE_CHECKING:
+    from engines.enhance.contract import Enhancer
+    from engines.mask.contract import Mask
+    from engines.swap.contract import Swapper
 
 
 class OnLost(StrEnum):
@@ -51,3 +52,7 @@ class Look:
     enhancer_opacity: float = 0.8
     """0 leaves the swap as it is, 1 shows the enhancer's picture alone."""
     blending: Blending = Blending.SOFT
+    faces: int = 8
+    """So many faces of a frame are swapped, those known longest; further ones are hidden."""
+    patience: int = 1
+    """The detector looks for further faces so many times less often than the tracker was told."""

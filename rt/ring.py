@@ -43,15 +43,24 @@ class Slot:
 
 
 class SlotRing:
-    """A fixed number of slots of one size. Any thread."""
+    """Slots of one size; there are more only once ``grow_to`` says so. Any thread."""
 
     def __init__(self, count: int, height: int, width: int, allocate: Allocate = _plain_memory) -> None:
         if count < 1:
             raise ValueError(f"a ring of {count} slots cannot hold a frame; give 1 or more")
         self._lock = threading.Lock()
-        self._slots = tuple(Slot(self, allocate((height, width, 3))) for _ in range(count))
+        self._allocate = lambda: Slot(self, allocate((height, width, 3)))
+        self._slots = tuple(self._allocate() for _ in range(count))
         self._free = deque(self._slots)  # guarded by _lock
         self._freed = threading.Condition(self._lock)
+
+    def grow_to(self, count: int) -> None:
+        """Adds free slots until there are ``count``; where there are as many already, does nothing."""
+        more = tuple(self._allocate() for _ in range(count - len(self)))
+        with self._freed:
+            self._slots += more
+            self._free.extend(more)
+            self._freed.notify_all()
 
     def acquire(self, timeout_s: float = 0.0) -> Slot | None:
         """A free slot with the caller as its one holder; None when none comes free in time."""

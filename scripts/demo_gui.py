@@ -12,8 +12,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolButton
 
 from app.gui import theme
+from app.gui.cards.camera import SYNTHETIC
 from app.gui.live import LiveState
-from app.gui.window import SYNTHETIC, Window
+from app.gui.window import Window
 from app.settings import InputSettings, Settings
 
 PATIENCE_S = 60.0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,3 +87,19 @@ def gpu_where_it_is_needed(request: pytest.FixtureRequest) -> None:
         pytest.fail(f"FFRT_REQUIRE_GPU=1 and no GPU: {reason}")
     if not count:
         pytest.skip(f"no GPU: {reason}")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1 MB; skipped where none may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if (
+        sys.platform != "linux"
+        or mount is None
+        or subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "ffrt", folder], check=False, capture_output=True).returncode
+    ):
+        pytest.skip("no disk may be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

@@ -1,7 +1,7 @@
 """A real runtime that lacks something at first: ONNX Runtime on a graph that was optimised beforehand, in a child, and compared.
 
 It stands for engines on a GPU wherever there is none. Registered as ``kept``; ``kept-crashes`` dies while it prepares, ``kept-differs``
-makes a graph that the gate refuses, ``kept-waits`` never comes to an end.
+makes a graph that the gate refuses, ``kept-waits`` never comes to an end, ``kept-some`` dies over files whose name begins with ``bad``.
 """
 
 from __future__ import annotations
@@ -21,18 +21,26 @@ import onnxruntime as ort
 from engines.build.child import Progress, run_in_child
 from engines.build.service import BuildOptions, verify_file
 from engines.ort import OrtSession
-from engines.session import Runtime, register_runtime
+from engines.session import Runtime, Shapes, register_runtime
 
 Report = Callable[[Progress], None]
 
 RUNS: list[str] = []
 """Names of the threads that ran a kept graph, in order."""
 
-FAULTS = {"kept": "", "kept-crashes": "crash", "kept-differs": "differ", "kept-waits": "wait"}
+FAULTS = {"kept": "", "kept-crashes": "crash", "kept-differs": "differ", "kept-waits": "wait", "kept-some": "some"}
 
 
 class KeptSession(OrtSession):
-    """Says which thread ran it."""
+    """Says which thread ran it, and how much memory it takes: as much as its file."""
+
+    def __init__(self, path: Path, *, threads: int = 1) -> None:
+        super().__init__(path, threads=threads)
+        self._bytes = path.stat().st_size
+
+    @property
+    def memory_bytes(self) -> int | None:
+        return self._bytes
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         RUNS.append(threading.current_thread().name)
@@ -43,10 +51,10 @@ def kept(path: Path) -> Path:
     return path.with_suffix(".kept")
 
 
-def keep_task(report: Report, path: Path, fault: str) -> None:
+def keep_task(report: Report, path: Path, shapes: Shapes, fault: str) -> None:
     """Writes the optimised graph once it has passed the gate."""
     report(Progress(0, 2, "optimising"))
-    if fault == "crash":
+    if fault == "crash" or (fault == "some" and path.name.startswith("bad")):
         os.kill(os.getpid(), signal.SIGKILL)
     while fault == "wait":
         time.sleep(1)  # until it is ended from outside
@@ -58,7 +66,7 @@ def keep_task(report: Report, path: Path, fault: str) -> None:
     if fault == "differ":
         _spoil(made)
     report(Progress(1, 2, "comparing"))
-    verify_file(path, made, BuildOptions(), "ort", report).require(path.name, "fp32")
+    verify_file(path, made, BuildOptions(shapes=shapes), "ort", report).require(path.name, "fp32")
     made.replace(kept(path))
 
 
@@ -79,8 +87,8 @@ def _unfit(path: Path) -> str:
     return "" if kept(path).is_file() else f"no graph of {path.name} is kept"
 
 
-def _prepare(fault: str, path: Path, report: Report, cancelled: Callable[[], bool]) -> None:
-    run_in_child(keep_task, path, fault, report=report, cancelled=cancelled)
+def _prepare(fault: str, path: Path, shapes: Shapes, report: Report, cancelled: Callable[[], bool]) -> None:
+    run_in_child(keep_task, path, dict(shapes), fault, report=report, cancelled=cancelled)
 
 
 for _name, _fault in FAULTS.items():

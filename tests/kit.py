@@ -12,7 +12,7 @@ import onnx
 from engines.align import Aligner, MeshAligner
 from engines.errors import ModelError
 from engines.family import Graph, Kind, ModelFile, families
-from engines.session import Session, TensorSpec, open_session
+from engines.session import Session, Shapes, TensorSpec, open_session
 
 
 def graph_of(path: Path) -> Graph:
@@ -34,7 +34,7 @@ class FolderKit:
         self.aligner: Aligner = MeshAligner()
         self._models = models
 
-    def session(self, model: ModelFile) -> Session:
+    def session(self, model: ModelFile, shapes: Shapes | None = None) -> Session:
         return open_session(model.path)
 
     def part(self, kind: Kind, names: Sequence[str]) -> Any:

@@ -14,5 +14,5 @@ from engines.store.catalog import load_catalog
 if __name__ == "__main__":
     catalog = Path(sys.argv.pop(1))
     app.models.load_catalog = lambda: load_catalog(catalog)  # type: ignore[assignment]
-    app.models.known_families = lambda: families(**EIGHT)  # type: ignore[assignment]
+    app.models.families = families(**EIGHT)
     main()

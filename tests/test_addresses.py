@@ -96,6 +96,61 @@ def test_what_the_keyring_cannot_keep_is_not_kept(backend: type[MemoryKeyring], 
     assert book.entries() == ()
 
 
+def test_a_file_that_cannot_be_written_leaves_no_key_behind(tmp_path: Path, memory: MemoryKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of which no entry knows would stay in the keyring for ever."""
+
+    def refuse(path: Path, data: bytes) -> None:
+        raise StoreError("no space")
+
+    book = AddressBook(tmp_path / "addresses.json")
+    book.put("twitch", URL)
+    monkeypatch.setattr("app.addresses.write_atomically", refuse)
+    for name in ("twitch", "youtube"):
+        with pytest.raises(StoreError, match="no space"):
+            book.put(name, URL.replace(KEY, "other"))
+    assert memory.kept == {("ffrt", "twitch"): URL}
+    assert book.url("twitch") == URL
+
+
+def test_a_refused_change_leaves_the_address_as_it_was(tmp_path: Path, memory: MemoryKeyring) -> None:
+    book = AddressBook(tmp_path / "addresses.json")
+    book.put("twitch", URL)
+    before = book.file.read_bytes()
+    locked = Locked()
+    locked.kept = memory.kept
+    keyring.set_keyring(locked)
+    with pytest.raises(AddressError, match="unlock"):
+        book.put("twitch", "rtmp://elsewhere/app/key")
+    assert book.file.read_bytes() == before
+    assert book.url("twitch") == URL
+
+
+class Chain(KeyringBackend):
+    """As keyring chains what it found: its own priority is high, whatever it holds."""
+
+    priority = 10  # type: ignore[assignment]
+
+    def __init__(self, *backends: MemoryKeyring) -> None:
+        super().__init__()
+        self.backends = backends
+
+    def get_password(self, service: str, username: str) -> str | None:
+        raise AssertionError("the chain itself asks unsafe ones too")
+
+    set_password = get_password  # type: ignore[assignment]
+
+
+def test_a_chain_is_as_safe_as_what_is_in_it(tmp_path: Path, memory: MemoryKeyring) -> None:
+    book = AddressBook(tmp_path / "addresses.json")
+    keyring.set_keyring(Chain(ClearText(), memory))
+    book.put("twitch", URL)
+    assert (memory.kept, book.url("twitch")) == ({("ffrt", "twitch"): URL}, URL)
+    keyring.set_keyring(Chain(ClearText()))
+    with pytest.raises(AddressError, match="no keyring that keeps a key safely"):
+        book.put("youtube", URL)
+    assert [entry.name for entry in book.entries()] == ["twitch"]
+
+
 def test_a_key_that_is_gone_is_told(tmp_path: Path, memory: MemoryKeyring) -> None:
     book = AddressBook(tmp_path / "addresses.json")
     book.put("twitch", URL)

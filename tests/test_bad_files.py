@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -93,17 +92,18 @@ class Ffrt:
         monkeypatch.setenv("COLUMNS", "200")
         monkeypatch.setattr(logging.getLogger(), "handlers", [])
 
-    def refused(self, *arguments: object) -> str:
-        """The one sentence."""
+    def refused(self, *arguments: object, notes: int = 0) -> str:
+        """The one sentence, after so many lines of what a person should know."""
         self._capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main([str(word) for word in arguments])
         out, errors = self._capsys.readouterr()
         assert ended.value.code in (1, 2), errors
         assert out == ""
-        assert errors.startswith("ffrt: ")
-        assert len(errors.strip().splitlines()) == 1, errors
-        return errors
+        said = [line for line in errors.splitlines() if line][notes:]
+        assert len(said) == 1, errors
+        assert said[0].startswith("ffrt: ")
+        return said[0]
 
     def live(self, *arguments: object) -> str:
         return self.refused("--headless", "--source", HOPPER, "--input", "synthetic:size=320x180,frames=3", "--null", *arguments)
@@ -216,22 +216,6 @@ def test_a_folder_that_is_a_file(ffrt: Ffrt, tmp_path: Path) -> None:
     assert "cannot write to" in ffrt.refused("models", "import", write_swapper(tmp_path, "person"))
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 1 MB; skipped where none may be mounted."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    if (
-        sys.platform != "linux"
-        or mount is None
-        or subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "ffrt", folder], check=False, capture_output=True).returncode
-    ):
-        pytest.skip("no disk may be mounted here")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
 def test_a_disk_that_is_read_only(ffrt: Ffrt, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     monkeypatch.setenv("FFRT_MODELS", str(small_disk / "models"))
@@ -259,6 +243,50 @@ def test_a_full_disk_for_the_cache_only_costs_time(
     assert ended.value.code in (0, None)
     assert "read anew at every start" in capsys.readouterr().err
     assert [path.name for path in (small_disk / "arrays").iterdir()] == []
+
+
+def test_a_read_only_disk_for_the_cache_only_costs_time(
+    ffrt: Ffrt, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    monkeypatch.setenv("FFRT_CACHE", str(small_disk / "cache"))
+    Models(Shelf(ffrt.folder)).import_file(arcface(tmp_path / "arcface_w600k_r50.onnx"))
+    with pytest.raises(SystemExit) as ended:
+        main(["--headless", "--input", "synthetic:size=320x180,frames=3", "--null", "--source", str(HOPPER),
+              "--swapper", str(write_swapper(tmp_path, "inswapper_128"))])  # fmt: skip
+    assert ended.value.code in (0, None)
+    assert "read anew at every start" in capsys.readouterr().err
+
+
+def test_crops_that_cannot_be_kept_are_not_recorded(ffrt: Ffrt, small_disk: Path) -> None:
+    """It is said before the camera is opened: this one is none."""
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    arguments = ("--input", "synthetic:size=1x1", "--out", small_disk / "mine" / "crops", "--yes")
+    said = ffrt.refused("engines", "calibrate", "face_landmark", *arguments, notes=1)
+    assert f"{small_disk} cannot be written to" in said
+
+
+def test_a_model_that_is_not_of_the_kind_is_told_so_without_a_family(ffrt: Ffrt, tmp_path: Path) -> None:
+    """Its graph fits three families of enhancers: which of them does not matter here."""
+    for name in ("gfpgan", "mine"):
+        said = ffrt.live("--detector", gfpgan(tmp_path / f"{name}.onnx"))
+        assert f"{name} is of the kind enhancer" in said
+        assert "--detector was asked for" in said
+
+
+def test_a_file_named_like_its_family_is_imported_and_worn_without_a_word(
+    ffrt: Ffrt, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = gfpgan(tmp_path / "GPEN-BFR-512.onnx")
+    with pytest.raises(SystemExit) as ended:
+        main(["models", "import", str(path), "--json"])
+    assert ended.value.code in (0, None)
+    out, errors = capsys.readouterr()
+    assert (json.loads(out)["family"], json.loads(out)["told_by"]) == ("gpen", "name")
+    assert f"ffrt models import {path} --family FAMILY" in errors.replace("\n", "")
+    other = gfpgan(tmp_path / "mine.onnx")
+    assert f"type `ffrt models import {other} --family gfpgan`, or gpen or restoreformer" in ffrt.refused("models", "import", other)
+    assert f"write --enhancer gfpgan:{other}, or gpen or restoreformer" in ffrt.live("--enhancer", other)
 
 
 def test_as_a_process_of_its_own(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -12,19 +13,31 @@ import pytest
 from conftest import ASTRONAUT
 from standins import gfpgan
 from standins import swappers as standins
+from standins.bisenet import bisenet
+from standins.fan4_2d import fan4_2d
+from standins.fan_68_5 import fan_68_5
+from standins.insight_3d68 import insight_3d68
+from standins.insight_106 import insight_106
+from standins.peppa_wutz import peppa_wutz
+from standins.shelf import fill
 from standins.swappers import Contract
+from standins.xseg import xseg
 
+from app import build
 from app.calibrate import CalibrationRequest, consent, record
 from app.cli import main
 from app.errors import AppError, UsageError
 from app.models import Models
-from app.settings import InputSettings
+from app.settings import InputSettings, Settings
 from engines.align import crop_bgr, five_of_mesh, similarity, template
 from engines.build.crops import read_crops
 from engines.detect import detectors
+from engines.errors import ModelError
+from engines.family import Kind
 from engines.identity.photo import open_photo
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
+from engines.store.shelf import Shelf
 from engines.swap.blendswap import TEMPLATE
 
 CAMERA = "synthetic:size=640x360,fps=60"
@@ -95,6 +108,58 @@ def test_a_clip_of_one_s_own_will_do_and_the_gate_takes_the_crops(tmp_path: Path
 def test_an_enhancer_s_crops_are_in_its_template(tmp_path: Path) -> None:
     Models().import_file(gfpgan.gfpgan(tmp_path / "gfpgan_1.4.onnx"), "gfpgan")
     assert "gfpgan" in record(request("gfpgan_1.4", tmp_path / "crops"), silent)["shows"]
+
+
+PORTRAIT = f"{CAMERA},motion=0"
+
+LOOKS: dict[str, tuple[str, Callable[[Path], Path], str | float, int]] = {
+    "xseg_1": ("xseg", xseg, "dfl_whole_face", 256),
+    "bisenet_resnet_34": ("bisenet", bisenet, "ffhq_512", 512),
+    "2dfan4": ("2dfan4", fan4_2d, 195 / 256, 256),
+    "peppa_wutz": ("peppa_wutz", peppa_wutz, 195 / 256, 256),
+    "2d106det": ("insight_106", insight_106, 1 / 1.5, 192),
+    "1k3d68": ("insight_3d68", insight_3d68, 1 / 1.5, 192),
+}
+"""Name → family, stand-in, template or the share of the crop that the box takes, side."""
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_masks_and_landmark_models_have_crops_of_their_own(name: str, tmp_path: Path) -> None:
+    """A portrait that does not move: the crop is the one that alignment by hand gives."""
+    family, make, place, side = LOOKS[name]
+    Models().import_file(make(tmp_path / f"{name}.onnx"), family)
+    result = record(request(name, tmp_path / "crops", PORTRAIT), silent)
+    assert result["shows"] == f"{name}'s own crop"
+    crops = read_crops(tmp_path / "crops").astype(float)
+    assert crops.shape == (32, 256, 256, 3), "as all crops are kept"
+    portrait = open_photo(ASTRONAUT)
+    points = find_faces(portrait, detectors["blazeface-full"](), FaceMesh())[0].points
+    if isinstance(place, str):
+        matrix = similarity(five_of_mesh(points), template(place, side))
+    else:
+        low, high, eyes = points[:, :2].min(0), points[:, :2].max(0), five_of_mesh(points)[:2].astype(float)
+        angle = np.arctan2(*(eyes[1] - eyes[0])[::-1])
+        matrix = cv2.getRotationMatrix2D(tuple(map(float, (low + high) / 2)), np.degrees(angle), side * place / float((high - low).max()))
+        matrix[:, 2] += side / 2 - (low + high) / 2
+    wanted = cv2.resize(crop_bgr(portrait, matrix.astype(np.float32), side)[..., ::-1], (256, 256), interpolation=cv2.INTER_AREA)
+    assert max(float(np.abs(crop - wanted).mean()) for crop in crops) < 12
+
+
+def test_a_model_that_takes_no_picture_is_refused(tmp_path: Path) -> None:
+    Models().import_file(fan_68_5(tmp_path / "fan_68_5.onnx"))
+    with pytest.raises(ModelError, match="fan_68_5 takes no picture, and so no crops"):
+        record(request("fan_68_5", tmp_path / "crops"), silent)
+
+
+def test_every_family_that_looks_at_a_picture_has_a_crop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is added later, as soon as it has its stand-in."""
+    folder = fill(tmp_path, tmp_path / "models")
+    monkeypatch.setenv("FFRT_MODELS", str(folder))
+    parts = build.parts(Settings())
+    for card in Shelf().cards():
+        part = parts.named(Kind(card.kind), card.name)
+        assert hasattr(part, "crop") == (card.kind not in ("detector", "converter") and card.family != "fan_68_5"), card.name
+    parts.close()
 
 
 def test_consent_names_the_folder(tmp_path: Path) -> None:

@@ -15,11 +15,16 @@ from engines.errors import DeviceError
 NAMES = {
     "cuda.core": (
         "Device.set_current Device.create_stream StreamOptions Stream.handle Stream.record Stream.wait Stream.sync Stream.close "
-        "Event.sync Event.is_done"
+        "EventOptions Stream.create_graph_builder graph.GraphBuilder.begin_building graph.GraphBuilder.end_building "
+        "graph.GraphBuilder.complete graph.GraphBuilder.close graph.Graph.launch"
     ),
     "cupy": "empty ndarray.set ndarray.get cuda.MemoryPool.set_limit cuda.MemoryPool.malloc cuda.ExternalStream "
-    "cuda.ExternalStream.__enter__ cuda.alloc_pinned_memory cuda.using_allocator cuda.memory.OutOfMemoryError",
+    "cuda.ExternalStream.__enter__ cuda.alloc_pinned_memory cuda.using_allocator cuda.memory.OutOfMemoryError "
+    "cuda.MemoryPool.free_all_blocks",
 }
+
+OF_EVENTS_AND_GRAPHS = "Event.sync Event.is_done Event.__sub__ graph.Graph.close"
+"""Of cuda.core, used through ``engines.device.threaded``."""
 
 
 @pytest.mark.parametrize("package", NAMES)
@@ -32,6 +37,20 @@ def test_every_name_exists_in_the_installed_package(package: str) -> None:
             assert hasattr(found, part), f"{package} has no {name}"
             found = getattr(found, part)
         assert name.rpartition(".")[2] in source or "__" in name
+
+
+def test_what_is_asked_of_events_and_graphs_exists() -> None:
+    core = pytest.importorskip("cuda.core")
+    for name in OF_EVENTS_AND_GRAPHS.split():
+        found = core
+        for part in name.split("."):
+            found = getattr(found, part)
+
+
+def test_the_options_have_the_fields_that_are_given() -> None:
+    core = pytest.importorskip("cuda.core")
+    assert core.EventOptions(timing_enabled=True, blocking_sync=True).timing_enabled
+    assert core.StreamOptions(nonblocking=True).nonblocking
 
 
 @pytest.mark.skipif(find_gpus()[0] > 0, reason="a GPU is here")

@@ -135,3 +135,13 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(engines, tmp_path: Path)
     done = engines("build", MODEL, "--for", "sm_89")
     assert done.returncode == 1
     assert "FFRT_CACHE" in done.stderr
+
+
+@needs_rtx
+def test_a_full_disk_is_told_with_what_to_do(engines, small_disk: Path, monkeypatch) -> None:
+    monkeypatch.setenv("FFRT_CACHE", str(small_disk))
+    (small_disk / "filler").write_bytes(bytes(1_000_000))
+    done = engines("build", MODEL, "--for", "sm_86")
+    assert done.returncode == 1
+    assert "has no space left; run `ffrt engines prune`, or set FFRT_CACHE" in done.stderr
+    assert [path.suffix for path in (small_disk / "engines").iterdir()] in ([".lock"], [])

@@ -113,7 +113,7 @@ def test_no_hand_no_mask(astronaut: np.ndarray) -> None:
     (face,) = find_faces(astronaut, detectors["blazeface-full"](), FaceMesh())
     mask, patch = masks["hands"](), whole(*astronaut.shape[:2])
     for _ in range(7):  # a search for palms, and one again
-        mask.limit(astronaut, face.points, patch)
+        mask.covers(astronaut, [face.points])[0](patch)
     assert (patch.alpha == 255).all()
 
 
@@ -125,7 +125,7 @@ def test_an_empty_picture_holds_no_palm(level: int) -> None:
 @pytest.mark.parametrize("points", [np.full((468, 3), np.nan, np.float32), np.full((468, 3), -9000, np.float32)])
 def test_points_that_are_no_face(points: np.ndarray) -> None:
     patch = whole()
-    masks["hands"]().limit(np.zeros((480, 640, 3), np.uint8), points, patch)
+    masks["hands"]().covers(np.zeros((480, 640, 3), np.uint8), [points])[0](patch)
     assert (patch.alpha == 255).all()
 
 
@@ -135,7 +135,7 @@ def test_a_hand_over_a_face_stays_the_targets(shared_data: Path) -> None:
     assert image is not None
     face = find_faces(image, detectors["blazeface-full"](), FaceMesh())[0]
     patch = whole(*image.shape[:2])
-    masks["hands"]().limit(image, face.points, patch)
+    masks["hands"]().covers(image, [face.points])[0](patch)
     for x, y in ((425, 200), (400, 250), (360, 320)):  # fingers and the back of the hand, as one sees them in the picture
         assert patch.alpha[y, x] == 0, (x, y)
     for x, y in ((430, 120), (495, 215), (520, 260)):  # forehead, the other eye, its cheek

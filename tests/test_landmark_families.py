@@ -19,7 +19,7 @@ import engines.landmarks  # noqa: F401  registers the families
 from engines.align import TEMPLATES
 from engines.errors import ModelError
 from engines.family import families
-from engines.landmarks.contract import Landmarker, Points
+from engines.landmarks.contract import Landmarker, Points, Sought
 
 RED = blob.COLOUR[0] / 255
 
@@ -70,7 +70,7 @@ def looked(landmarker: Landmarker, degrees: float, width: float, height: float) 
     decoy = centre + turned(degrees) @ [-0.25 * side, 0.2 * side]
     image = picture(round(1.7 * side), round(1.9 * side), middle, decoy, 0.05 * side)
     box = np.r_[centre - [width / 2, height / 2], centre + [width / 2, height / 2]].astype(np.float32)
-    return landmarker.locate(image, box, five_around(centre, side, degrees)), middle
+    return landmarker.locate(image, [Sought(box, five_around(centre, side, degrees))])[0], middle
 
 
 @pytest.mark.parametrize(("width", "height"), [(90, 110), (180, 240), (260, 200), (420, 560)])
@@ -95,7 +95,7 @@ def test_the_crop_stands_in_the_middle_of_the_box(name: str, degrees: float, lan
     """Without a blob the stand-ins' points are at places of the crop that are known."""
     _, count, side, share, _ = CASES[name]
     box, centre = np.array([110, 60, 290, 300], np.float32), np.array([200.0, 180.0])
-    found = landmarkers[name].locate(np.zeros((400, 500, 3), np.uint8), box, five_around(centre, 180, degrees))
+    (found,) = landmarkers[name].locate(np.zeros((400, 500, 3), np.uint8), [Sought(box, five_around(centre, 180, degrees))])
     from_middle = blob.pattern(count) - [blob.BRIGHT_PX, 0] - side / 2
     np.testing.assert_allclose(found.points[:, :2], centre + from_middle @ turned(degrees).T * (240 / share / side), atol=0.05)
 
@@ -119,7 +119,8 @@ def test_68_from_five(degrees: float, tmp_path: Path) -> None:
     """The stand-in mixes the five as they lie in a crop of ffhq_512 whose side is 1: by a similarity that lstsq finds."""
     given = five_around(np.array([333.0, 222.0]), 150, degrees)
     given[2] += [4, -7]  # no exact copy of the template
-    found = opened(fan_68_5, "fan_68_5", tmp_path).locate(np.zeros((4, 4, 3), np.uint8), np.zeros(4, np.float32), given)
+    sought = Sought(np.zeros(4, np.float32), given)
+    (found,) = opened(fan_68_5, "fan_68_5", tmp_path).locate(np.zeros((4, 4, 3), np.uint8), [sought])
     wanted = np.array(TEMPLATES["ffhq_512"])
     rows = [[x, -y, 1, 0] for x, y in given] + [[y, x, 0, 1] for x, y in given]
     cos, sin, right, down = np.linalg.lstsq(np.array(rows, np.float64), np.r_[wanted[:, 0], wanted[:, 1]], rcond=None)[0]
@@ -135,7 +136,7 @@ def test_a_face_of_no_numbers_is_one_clear_error(name: str, tmp_path: Path) -> N
     landmarker = opened(make, name, tmp_path)
     bad = np.full((5, 2), np.nan, np.float32)
     with pytest.raises(ModelError, match=f"{name} was given .* no numbers"):
-        landmarker.locate(np.zeros((50, 50, 3), np.uint8), np.array([0, 0, 9, 9], np.float32), bad)
+        landmarker.locate(np.zeros((50, 50, 3), np.uint8), [Sought(np.array([0, 0, 9, 9], np.float32), bad)])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -144,11 +145,12 @@ def test_a_file_that_lies_about_its_output_is_one_clear_error(name: str, tmp_pat
     session = type("Wrong", (), {"run": lambda self, feeds: {"o": np.zeros((1, 5), np.float32)}})()
     landmarker._view._network._session = session
     with pytest.raises(ModelError, match=rf"{name} gave \[1, 5\] where .* was expected"):
-        landmarker.locate(np.zeros((50, 50, 3), np.uint8), np.array([0, 0, 9, 9], np.float32), five_around(np.zeros(2), 9, 0))
+        landmarker.locate(np.zeros((50, 50, 3), np.uint8), [Sought(np.array([0, 0, 9, 9], np.float32), five_around(np.zeros(2), 9, 0))])
 
 
 @pytest.mark.parametrize("box", [(-900, -900, -800, -800), (5, 5, 5, 5), (0, 0, 20000, 20000)])
 @pytest.mark.parametrize("name", CASES)
 def test_odd_boxes_are_looked_at(name: str, box: tuple[float, ...], landmarkers: dict[str, Landmarker]) -> None:
-    found = landmarkers[name].locate(np.full((40, 60, 3), 90, np.uint8), np.array(box, np.float32), five_around(np.zeros(2), 9, 0))
+    sought = Sought(np.array(box, np.float32), five_around(np.zeros(2), 9, 0))
+    (found,) = landmarkers[name].locate(np.full((40, 60, 3), 90, np.uint8), [sought])
     assert np.isfinite(found.points).all()

@@ -227,3 +227,29 @@ def test_pixels_are_the_frame_s_own_while_a_sink_reads_them() -> None:
         assert line.wait(30)
     assert changed
     assert not any(changed)
+
+
+def test_a_sink_comes_and_goes_while_the_line_runs() -> None:
+    """…and what stays gets every frame; a sink that waits to be tried again is let go at once."""
+    stays, lossless, retries = GatedSink("stays"), GatedSink("comes", lossless=True), GatedSink("retries")
+    retries._open_failures = [SinkRetryError("not yet")] * 9
+    with running("synthetic:size=320x180,fps=60", stays) as (line, metrics):
+        for sink in (lossless, retries):
+            line.add(sink)
+        while len(lossless.seqs) < 20:
+            assert not line.wait(0.01)
+        runners = [line.remove(sink) for sink in (lossless, retries)]
+        assert all(runner is not None and runner.join(10) for runner in runners)
+        assert lossless.closed == 1
+        assert line.remove(lossless) is None
+        seen = len(stays.seqs)
+        while len(stays.seqs) < seen + 10:
+            assert not line.wait(0.01)
+        line.stop()
+        assert line.wait(30)
+        with pytest.raises(SinkError, match="not running"):
+            line.add(GatedSink("late"))
+    dropped = metrics.snapshot().dropped
+    assert "sink:comes" not in dropped
+    assert lossless.seqs == list(range(lossless.seqs[0], lossless.seqs[-1] + 1)) or "infer" in dropped or "capture" in dropped
+    assert line.error is None

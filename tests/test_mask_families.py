@@ -37,6 +37,12 @@ def opened(path: Path, family: str, **options: Any) -> Mask:
     return mask
 
 
+def limit(mask: Mask, image: np.ndarray, points: np.ndarray, patch: Patch) -> None:
+    """What a frame with one face does."""
+    (cover,) = mask.covers(image, [points])
+    cover(patch)
+
+
 def whole(left: int = 0, top: int = 0, height: int = 480, width: int = 640, level: int = 255) -> Patch:
     return Patch(np.zeros((height, width, 3), np.uint8), np.full((height, width), level, np.uint8), left, top)
 
@@ -66,7 +72,7 @@ def inner(points: np.ndarray, template: str, patch: Patch) -> np.ndarray:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_xseg_reads_red_as_red_and_lays_it_back(layout: str, face: tuple[float, ...], tmp_path: Path) -> None:
     image, points, patch = slopes(), face_at(*face), whole(30, 20, 440, 590)
-    opened(xseg(tmp_path / "x.onnx", **LAYOUTS[layout]), "xseg").limit(image, points, patch)
+    limit(opened(xseg(tmp_path / "x.onnx", **LAYOUTS[layout]), "xseg"), image, points, patch)
     red = image[20:460, 30:620, 2].astype(np.float64)
     wanted = np.clip(2 * red - 255, 0, 255)
     apart = np.abs(patch.alpha - wanted)[inner(points, "dfl_whole_face", patch) & (np.abs(red - 127.5) > 6)]
@@ -77,7 +83,7 @@ def test_xseg_reads_red_as_red_and_lays_it_back(layout: str, face: tuple[float, 
 @pytest.mark.parametrize("layout", ["facefusion", "visomaster"])
 def test_xseg_stands_in_its_template(layout: str, face: tuple[float, ...], tmp_path: Path) -> None:
     points, patch = face_at(*face), whole(30, 20, 440, 590)
-    opened(xseg(tmp_path / "x.onnx", **LAYOUTS[layout], half=True), "xseg").limit(slopes(), points, patch)
+    limit(opened(xseg(tmp_path / "x.onnx", **LAYOUTS[layout], half=True), "xseg"), slopes(), points, patch)
     apart = np.abs(patch.alpha - half_by_hand(points, "dfl_whole_face", patch))
     assert apart[inner(points, "dfl_whole_face", patch)].max() < 12  # 40 levels are a pixel; 10 of them the kink takes in sampling
 
@@ -85,7 +91,7 @@ def test_xseg_stands_in_its_template(layout: str, face: tuple[float, ...], tmp_p
 @pytest.mark.parametrize("face", FACES)
 def test_bisenet_stands_in_its_template(face: tuple[float, ...], tmp_path: Path) -> None:
     points, patch = face_at(*face), whole(30, 20, 440, 590)
-    opened(parsers.half(tmp_path / "x.onnx"), "bisenet").limit(slopes(), points, patch)
+    limit(opened(parsers.half(tmp_path / "x.onnx"), "bisenet"), slopes(), points, patch)
     apart = np.abs(patch.alpha - half_by_hand(points, "ffhq_512", patch))
     assert apart[inner(points, "ffhq_512", patch)].max() < 20  # every other column is read: the step may be a quarter of a pixel off
 
@@ -96,7 +102,7 @@ def test_bisenet_norms_each_colour_as_imagenet(channel: int, tmp_path: Path) -> 
     image = np.full((480, 640, 3), 77, np.uint8)
     image[..., 2 - channel] = np.round(np.linspace(255, 0, 640))
     points, patch = face_at(320, 250, 100), whole()
-    opened(parsers.threshold(tmp_path / "x.onnx", channel, 128), "bisenet").limit(image, points, patch)
+    limit(opened(parsers.threshold(tmp_path / "x.onnx", channel, 128), "bisenet"), image, points, patch)
     row = patch.alpha[250].astype(int)
     begins = int(np.flatnonzero(row > 0).max())
     assert abs(begins - 639 * (1 - 128 / 255)) < 4  # a level is 2.5 pixels wide
@@ -127,7 +133,7 @@ FACE = {1, 2, 3, 4, 5, 10, 11, 12, 13}
 def test_bisenet_keeps_the_regions_asked_for(options: dict, kept: set[int], others: int, tmp_path: Path) -> None:
     points, patch = face_at(310, 240, 90, 12), whole()
     image, middles = painted(points)
-    opened(parsers.bisenet(tmp_path / "x.onnx", others=others), "bisenet", **options).limit(image, points, patch)
+    limit(opened(parsers.bisenet(tmp_path / "x.onnx", others=others), "bisenet", **options), image, points, patch)
     seen = {number for number, (x, y) in enumerate(np.round(middles).astype(int)) if patch.alpha[y, x] > 250}
     hidden = {number for number, (x, y) in enumerate(np.round(middles).astype(int)) if patch.alpha[y, x] < 5}
     assert (seen, hidden) == (kept, set(range(19)) - kept)
@@ -142,8 +148,8 @@ def test_a_region_that_is_none_is_named_with_those_that_are(tmp_path: Path) -> N
 def test_a_mask_takes_away_and_never_gives(family: str, make: Any, tmp_path: Path) -> None:
     mask, points = opened(make(tmp_path / "x.onnx"), family), face_at(320, 250, 110)
     full, faint = whole(), whole(level=90)
-    mask.limit(slopes(), points, full)
-    mask.limit(slopes(), points, faint)
+    limit(mask, slopes(), points, full)
+    limit(mask, slopes(), points, faint)
     np.testing.assert_array_equal(faint.alpha, np.minimum(full.alpha, 90))
 
 
@@ -151,8 +157,8 @@ def test_a_mask_takes_away_and_never_gives(family: str, make: Any, tmp_path: Pat
 def test_a_part_of_a_patch_is_a_part_of_the_mask(family: str, make: Any, tmp_path: Path) -> None:
     mask, points = opened(make(tmp_path / "x.onnx"), family), face_at(320, 250, 110)
     full, part = whole(), whole(210, 133, 150, 220)
-    mask.limit(slopes(), points, full)
-    mask.limit(slopes(), points, part)
+    limit(mask, slopes(), points, full)
+    limit(mask, slopes(), points, part)
     assert np.abs(part.alpha.astype(int) - full.alpha[133:283, 210:430]).max() <= 8  # warpAffine places to 1/32 of a pixel
 
 
@@ -162,7 +168,7 @@ def test_a_mask_that_lies_about_its_output_is_one_clear_error(family: str, make:
     session = type("Wrong", (), {"run": lambda self, feeds: {"o": np.zeros((1, 5), np.float32)}})()
     mask._network._session = session
     with pytest.raises(ModelError, match=r"x gave \[1, 5\] where .* was expected"):
-        mask.limit(slopes(), face_at(320, 250, 110), whole())
+        limit(mask, slopes(), face_at(320, 250, 110), whole())
 
 
 # --- the mouth ---
@@ -187,7 +193,7 @@ def depth_in_lips(points: np.ndarray, patch: Patch) -> np.ndarray:
 @pytest.mark.parametrize("face", [(150.0, 110.0, 80.0, 0.0), (140.3, 100.7, 60.0, 35.0)])
 def test_the_mouth_alone_is_the_targets(face: tuple[float, ...], strength: float) -> None:
     points, patch = face_at(*face), whole(10, 5, 220, 260)
-    masks["mouth"](strength).limit(np.zeros((240, 300, 3), np.uint8), points, patch)
+    limit(masks["mouth"](strength), np.zeros((240, 300, 3), np.uint8), points, patch)
     depth = depth_in_lips(points, patch)
     edge = 0.06 * float(np.ptp(points[OUTER, 0]))
     assert (patch.alpha[depth < -1] == 255).all()
@@ -204,7 +210,7 @@ def test_more_strength_is_more_of_the_mouth(a: float, b: float, size: float, deg
     alphas = []
     for strength in sorted((a, b)):
         patch = whole(0, 0, 200, 220)
-        masks["mouth"](strength).limit(np.zeros((200, 220, 3), np.uint8), points, patch)
+        limit(masks["mouth"](strength), np.zeros((200, 220, 3), np.uint8), points, patch)
         alphas.append(patch.alpha)
     assert (alphas[0] >= alphas[1]).all()
 
@@ -214,7 +220,7 @@ def test_more_strength_is_more_of_the_mouth(a: float, b: float, size: float, deg
 )
 def test_points_that_are_no_mouth_change_nothing_beyond_them(points: np.ndarray) -> None:
     patch = whole(0, 0, 100, 100)
-    masks["mouth"]().limit(np.zeros((100, 100, 3), np.uint8), points, patch)
+    limit(masks["mouth"](), np.zeros((100, 100, 3), np.uint8), points, patch)
     assert (patch.alpha[3:, 3:] == 255).all()
 
 

@@ -22,7 +22,7 @@ from store_files import EIGHT, crc32, families, model_bytes, sha256
 
 import app.models
 from app.cli import main
-from app.models import known_families
+from engines.family import families as known_families
 from engines.store.catalog import load_catalog
 
 FIELDS = {"name", "family", "kind", "licence", "present", "sha256"}
@@ -73,7 +73,7 @@ class Ffrt:
                 patch.setenv(name, env.get(name, self.env[name]))
             patch.setattr(sys, "stdin", io.StringIO())
             patch.setattr(app.models, "load_catalog", lambda: load_catalog(self.catalog))
-            patch.setattr(app.models, "known_families", lambda: families(**EIGHT))
+            patch.setattr(app.models, "families", families(**EIGHT))
             patch.setattr(logging.getLogger(), "handlers", [])
             with pytest.raises(SystemExit) as ended:
                 main(words)
@@ -343,8 +343,12 @@ def test_who_needs_no_models_does_not_pay_for_them() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, cwd=HERE.parent).stdout == "set()\n"
 
 
+def test_help_and_lists_load_nothing_that_works_on_pictures() -> None:
+    code = "import sys, app.cli; print({'numba', 'cv2', 'onnxruntime', 'av', 'numpy'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, cwd=HERE.parent).stdout == "set()\n"
+
+
 def test_the_catalogue_and_the_families_agree_on_what_a_model_does() -> None:
-    registry = known_families()
-    kinds = {name: registry[name].kind for name in registry}
+    kinds = {name: known_families[name].kind for name in known_families}
     assert kinds
     assert all(kinds.get(entry.family, entry.kind) == entry.kind for entry in load_catalog())

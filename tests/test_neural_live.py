@@ -12,11 +12,10 @@ from standins.shelf import OTHERS, SWAPPERS, fill
 from standins.swappers import Contract
 
 from app.bench.quality import QualityOptions, run_quality
-from app.models import known_families
 from app.session import LiveSession
 from app.settings import InputSettings, LookSettings, OutputSettings, RunSettings, Settings, SourceSettings
 from engines.errors import ModelError
-from engines.family import Kind
+from engines.family import Kind, families
 from rt.frame import Frame
 
 
@@ -131,7 +130,6 @@ def test_without_its_recogniser_a_swapper_says_what_to_pull(tmp_path: Path, monk
 def test_every_swapper_of_the_catalogue_has_its_family() -> None:
     from engines.store.catalog import load_catalog
 
-    known = known_families()
     for entry in load_catalog():
         if entry.kind is Kind.SWAPPER:
-            assert known[entry.family].kind is Kind.SWAPPER
+            assert families[entry.family].kind is Kind.SWAPPER

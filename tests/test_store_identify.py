@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from standins.gfpgan import gfpgan
+from standins.swappers import Contract, swapper
 from store_files import EIGHT, Published, SquareFamily, families, model_bytes, model_proto, sha256, write
 from test_store_graph import external_model
 
 from engines.errors import ModelError
 from engines.family import Kind
-from engines.store.catalog import Catalog
-from engines.store.identify import identify
+from engines.family import families as known_families
+from engines.store.catalog import Catalog, load_catalog
+from engines.store.identify import ToldBy, identify
 
 NOTHING = Catalog([])
 
@@ -36,18 +39,66 @@ def test_the_graph_tells_the_family(tmp_path: Path, size: int, family: str, kind
     assert (found.name, found.family, found.kind, found.entry) == ("mine", family, kind, None)
 
 
-def test_a_name_tells_nothing(tmp_path: Path) -> None:
+def test_a_name_tells_nothing_that_the_graph_says_otherwise(tmp_path: Path) -> None:
     entry = Published(model_bytes(size=16), file="sixteen.onnx", name="sixteen", family="sixteen").entry()
     found = identify(put(tmp_path / "sixteen.onnx", model_bytes(size=8)), Catalog([entry]), families(**EIGHT))
-    assert found.family == "eight"
+    assert (found.family, found.told_by) == ("eight", ToldBy.GRAPH)
 
 
 def test_several_families_need_a_word(tmp_path: Path) -> None:
+    """And the words to type are there, ready to be copied."""
+    known = families(**EIGHT, alike=SquareFamily(8, Kind.SWAPPER))
+    path = put(tmp_path / "my file.onnx", model_bytes())
+    wanted = rf"fits several families \(alike, eight\).*; type `ffrt models import '{path}' --family alike`, or eight in place of alike"
+    with pytest.raises(ModelError, match=wanted):
+        identify(path, NOTHING, known)
+    found = identify(path, NOTHING, known, family="eight")
+    assert (found.family, found.told_by) == ("eight", ToldBy.USER)
+
+
+def test_between_several_families_the_name_decides(tmp_path: Path) -> None:
+    known = families(**EIGHT, alike=SquareFamily(8, Kind.SWAPPER))
+    for name, family in (("Alike-v1.4", "alike"), ("my_EIGHT", "eight")):
+        found = identify(put(tmp_path / f"{name}.onnx", model_bytes()), NOTHING, known)
+        assert (found.family, found.told_by) == (family, ToldBy.NAME)
+    with pytest.raises(ModelError, match="fits several families"):
+        identify(put(tmp_path / "alike_or_eight.onnx", model_bytes()), NOTHING, known)
+
+
+def test_between_kinds_decides_what_it_is_wanted_for(tmp_path: Path) -> None:
     known = families(**EIGHT, alike=SquareFamily(8, Kind.MASK))
     path = put(tmp_path / "mine.onnx", model_bytes())
-    with pytest.raises(ModelError, match=r"fits several families \(alike, eight\); .* --family alike"):
-        identify(path, NOTHING, known)
-    assert identify(path, NOTHING, known, family="eight").kind == "swapper"
+    for kind, family in ((Kind.SWAPPER, "eight"), (Kind.MASK, "alike")):
+        found = identify(path, NOTHING, known, kind=kind)
+        assert (found.family, found.told_by) == (family, ToldBy.GRAPH)
+    assert identify(path, NOTHING, known, kind=Kind.DETECTOR).kind in ("swapper", "mask"), "the caller says that it is the wrong one"
+
+
+PEOPLES = {
+    "GFPGANv1.4": "gfpgan", "gfpgan-1.4": "gfpgan", "GPEN-BFR-512": "gpen", "gpen_bfr_512": "gpen",
+    "RestoreFormerPlusPlus": "restoreformer", "restoreformer_plus_plus": "restoreformer",
+    "simswap_256": "simswap", "ghost_unet_1_block": "ghost", "ghost_3_256": "ghost", "hififace_unofficial_256": "hififace",
+}  # fmt: skip
+"""Names that such files go by → family."""
+
+
+@pytest.mark.parametrize("name", PEOPLES)
+def test_names_that_people_s_files_have(name: str, tmp_path: Path) -> None:
+    """With nothing in the catalogue; restorers of 512 pixels have one graph, as swappers of 256 that take an embedding."""
+    family = PEOPLES[name]
+    path = tmp_path / f"{name}.onnx"
+    gfpgan(path) if family in ("gfpgan", "gpen", "restoreformer") else swapper(path, Contract(256))
+    found = identify(path, NOTHING, known_families)
+    assert (found.family, found.told_by) == (family, ToldBy.NAME)
+
+
+def test_the_catalogue_s_own_names_decide() -> None:
+    alike = ({"gfpgan", "gpen", "restoreformer"}, {"simswap", "ghost", "hififace"})
+    for entry in load_catalog():
+        for families_alike in alike:
+            if entry.family in families_alike:
+                words = [word for word in families_alike if word in entry.file]
+                assert words == [entry.family], entry.file
 
 
 def test_the_word_must_fit(tmp_path: Path) -> None:

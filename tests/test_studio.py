@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from conftest import HOPPER
 
 from app.errors import NotLiveError
-from app.settings import InputSettings, OutputSettings, Settings, SourceSettings
+from app.settings import InputSettings, OutputSettings, RunSettings, Settings, SourceSettings
 from app.studio import Studio, StudioState
 from engines.errors import PhotoError
-from rt.errors import SourceError
+from rt.errors import SinkError, SourceError
 
 SMALL = "synthetic:size=320x180,fps=30"
 
@@ -112,3 +114,89 @@ def test_many_threads_start_and_stop_it() -> None:
     studio.stop()
     assert problems == []
     assert studio.state is StudioState.STOPPED
+
+
+def frames_pass(studio: Studio, count: int) -> None:
+    session = studio.session
+    assert session is not None
+    target = session.metrics().frames_out + count
+    while session.metrics().frames_out < target:
+        assert not session.wait(0.01)
+
+
+def test_an_output_is_switched_on_and_off_while_the_others_go_on(tmp_path: Path) -> None:
+    studio = Studio(settings())
+    studio.start()
+    try:
+        session, film = studio.session, tmp_path / "film.mp4"
+        assert session is not None
+        measured = session.line.runners[0]
+        studio.revise(lambda now: now.model_copy(update={"output": OutputSettings(null=True, record=film)}))
+        frames_pass(studio, 20)
+        assert studio.recording == film
+        studio.revise(lambda now: now.model_copy(update={"output": OutputSettings(null=True)}))
+        assert studio.session is session
+        assert session.line.runners == (measured,)
+        assert pictures(film) > 0  # whole, while the line goes on
+        studio.revise(lambda now: now.model_copy(update={"output": OutputSettings(null=True, record=film)}))
+        assert studio.recording == tmp_path / "film-2.mp4"
+        frames_pass(studio, 10)
+    finally:
+        report = studio.stop()
+    assert report is not None
+    assert report["sinks"]["null"]["frames"] >= report["frames_out"] - report["dropped"].get("sink:null", 0)
+    assert {"null", "record", "record 2"} == set(report["sinks"])
+    assert pictures(tmp_path / "film-2.mp4") > 0
+
+
+def test_an_output_that_cannot_be_changes_nothing(tmp_path: Path) -> None:
+    studio = Studio(settings())
+    studio.start()
+    try:
+        before = studio.session.line.runners if studio.session else ()
+        with pytest.raises(SinkError):
+            studio.change(settings().model_copy(update={"output": OutputSettings(null=True, record=tmp_path / "no" / "film.mp4")}))
+        assert studio.settings == settings()
+        assert studio.session is not None
+        assert studio.session.line.runners == before
+    finally:
+        studio.stop()
+
+
+def test_a_recording_goes_on_in_a_file_of_its_own_when_a_new_run_begins(tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    studio = Studio(settings().model_copy(update={"output": OutputSettings(record=film)}))
+    for _ in range(2):
+        studio.start()
+        frames_pass(studio, 5)
+        studio.stop()
+    studio.start()
+    try:
+        frames_pass(studio, 5)
+        studio.revise(lambda now: now.model_copy(update={"input": InputSettings(spec="synthetic:size=640x360,fps=30")}))
+        frames_pass(studio, 5)
+        assert studio.recording == tmp_path / "film-4.mp4"
+    finally:
+        studio.stop()
+    assert all(pictures(tmp_path / name) > 0 for name in ("film.mp4", "film-2.mp4", "film-3.mp4", "film-4.mp4"))
+
+
+def test_every_state_is_told() -> None:
+    told: list[StudioState] = []
+    studio = Studio(settings(), changed=told.append)
+    studio.start()
+    studio.stop()
+    assert told == [StudioState.STARTING, StudioState.LIVE, StudioState.STOPPING, StudioState.STOPPED]
+
+
+def test_the_report_is_written_where_it_was_asked_for(tmp_path: Path) -> None:
+    studio = Studio(settings().model_copy(update={"run": RunSettings(report=tmp_path / "report.json")}))
+    studio.start()
+    frames_pass(studio, 3)
+    studio.stop()
+    assert json.loads((tmp_path / "report.json").read_text())["frames_out"] > 0
+
+
+def pictures(film: Path) -> int:
+    with av.open(str(film)) as container:
+        return sum(1 for _ in container.decode(video=0))

@@ -192,6 +192,22 @@ def test_the_templates_are_insightfaces(template: str) -> None:
     assert np.abs(np.array(TEMPLATES[template]) - wanted).max() < 1e-6
 
 
+PUBLISHED = {
+    "arcface_112_v1": (112, [[39.730, 51.138], [72.270, 51.138], [56.000, 68.493], [42.463, 87.010], [69.537, 87.010]]),
+    "ffhq_512": (
+        512,
+        [[192.98138, 239.94708], [318.90277, 240.1936], [256.63416, 314.01935], [201.26117, 371.41043], [313.08905, 371.15118]],
+    ),
+}
+"""InsightFace's frontal one of its five, and the one of FFHQ's 512 that face restorers share: side, pixels."""
+
+
+@pytest.mark.parametrize("template", PUBLISHED)
+def test_the_templates_are_those_published(template: str) -> None:
+    side, pixels = PUBLISHED[template]
+    assert np.abs(np.array(TEMPLATES[template]) * side - pixels).max() < 1e-3
+
+
 @pytest.mark.parametrize("boost", [2, 3, 4])
 def test_pixel_boost_shows_the_network_whole_faces(boost: int, woman: SourceFace, man: SourceFace, parts: dict, tmp_path: Path) -> None:
     """The stand-in pulls its crop towards the crop's mean: tiles would come out as blocks, and rows in a wrong order as combs."""

@@ -9,7 +9,9 @@ import kept_runtime
 import pytest
 from conftest import HOPPER
 from standins import swappers as standins
+from standins.scrfd import scrfd
 from standins.swappers import Contract
+from standins.xseg import xseg
 
 from app.session import LiveSession
 from app.settings import InputSettings, LookSettings, OutputSettings, RunSettings, Settings, SourceSettings
@@ -110,9 +112,10 @@ def test_parts_that_were_changed_are_closed_while_live(model: Path) -> None:
     try:
         frames_pass(session, 2)
         before = session._worn.open_models
-        session.update(settings(model, "ort"))
+        look = session.settings.look
+        session.update(session.settings.model_copy(update={"look": look.model_copy(update={"masks": ()})}))
         frames_pass(session, 2)
-        session.update(settings(model, "ort"))
+        session.update(session.settings.model_copy(update={"look": look}))
         with pytest.raises(ModelError, match="closed"):
             before[0].session.run({})
         frames_pass(session, 2)
@@ -141,6 +144,57 @@ def test_what_cannot_be_made_changes_nothing_and_is_said_once(
     assert session._worn is before
     assert [words in record.message for record in caplog.records] == [True]
     assert not kept_runtime.RUNS
+
+
+def look_of(session: LiveSession) -> dict[str, str]:
+    return {use["model"]: use["why"] for use in session.report()["models"]}
+
+
+def test_a_detector_is_upgraded_as_well(model: Path, tmp_path: Path) -> None:
+    """The tracker uses it from a frame on, and the one before is closed."""
+    detector = scrfd(tmp_path / "scrfd.onnx")
+    chosen = settings(model, "kept,ort").look.model_copy(update={"detector": str(detector)})
+    session = LiveSession(settings(model, "kept,ort").model_copy(update={"look": chosen, "source": SourceSettings()}))
+    before = session._tracking.open_models
+    session.start()
+    try:
+        assert upgrade_of(session).wait(60)
+        kept_runtime.RUNS.clear()
+        frames_pass(session, 8)  # it finds nobody: it is asked in every other frame at least
+        assert any(name != "upgrade" for name in kept_runtime.RUNS)
+    finally:
+        session.close()
+    report = session.report()
+    assert report["error"] is None
+    assert report["upgrade"]["models"][0] == {"model": "scrfd", "runtime": "kept", "state": "ready", "why": None}
+    assert look_of(session)["scrfd"] == ""
+    for opened in (*before, *session._tracking.open_models):
+        with pytest.raises(ModelError, match="closed"):
+            opened.session.run({})
+
+
+def test_what_cannot_be_made_keeps_nobody_from_using_the_rest(model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    mask = xseg(tmp_path / "bad_xseg.onnx")
+    chosen = settings(model, "kept-some,ort").look.model_copy(update={"masks": (str(mask),)})
+    session = LiveSession(settings(model, "kept-some,ort").model_copy(update={"look": chosen}))
+    session.start()
+    try:
+        with caplog.at_level(logging.WARNING):
+            assert upgrade_of(session).wait(60)
+            frames_pass(session, 4)
+    finally:
+        session.close()
+    report = session.report()
+    assert report["error"] is None
+    assert report["upgrade"]["state"] == "ready"
+    assert "blendswap_256 for kept-some; not bad_xseg for kept-some: " in report["upgrade"]["what"]
+    states = {item["model"]: (item["state"], item["why"]) for item in report["upgrade"]["models"]}
+    assert states["blendswap_256"] == ("ready", None)
+    assert states["bad_xseg"][0] == "failed"
+    assert "SIGKILL" in states["bad_xseg"][1]
+    assert look_of(session)["blendswap_256"] == ""
+    assert "no graph of bad_xseg.onnx is kept" in look_of(session)["bad_xseg"]
+    assert ["bad_xseg stays on what it has" in record.message for record in caplog.records] == [True]
 
 
 def test_the_end_of_the_session_calls_it_off(model: Path) -> None:

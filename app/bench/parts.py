@@ -29,8 +29,8 @@ from engines.session import open_session
 from engines.store import embedded_model
 from engines.swap import swappers
 from engines.swap.contract import SourceFace, Swapper
-from rt.compose.lay import lay
-from rt.options import Blending, Look
+from rt.compose.lay import covers_of, lay
+from rt.options import Blending
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
@@ -136,12 +136,13 @@ def _detecting(scene: Scene) -> Callable[[], object]:
 
 def _swapping(scene: Scene, swapper: Swapper, masks: tuple[Mask, ...] = (), blending: Blending = Blending.SOFT) -> Callable[[], object]:
     identity = swapper.prepare([SourceFace(scene.image, find_faces(scene.image, detectors["blazeface-full"](), FaceMesh())[0], scene.name)])
-    look, out, clock = Look(swapper, identity, masks=masks, blending=blending), scene.image.copy(), _Ticks()
+    out, clock = scene.image.copy(), _Ticks()
 
     def swap() -> None:
         patch = swapper.swap(out, scene.points, identity, 1, clock())
         assert patch is not None
-        lay(out, scene.points, patch, look, 1.0)
+        (covers,) = covers_of(masks, scene.image, [scene.points])
+        lay(out, patch, covers, blending, 1.0)
 
     return swap
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
@@ -26,8 +26,9 @@ from app.bench.sheets import close_up, write_sheet
 from app.errors import UsageError
 from app.settings import LookSettings, Settings
 from engines.landmarks.facemesh import FaceMesh, roi_from_points
+from engines.mask.contract import Cover
 from engines.swap.contract import Patch, SourceFace, Swapper
-from rt.compose.lay import lay
+from rt.compose.lay import covers_of, lay
 from rt.frame import FaceState, TrackedFace
 from rt.options import Look
 from rt.track.options import TrackOptions
@@ -166,16 +167,17 @@ def _swap(bench: _Bench, tracker: Tracker, picture: Picture, identity: Any) -> _
     patch = bench.swapper.swap(picture.pixels, faces[0].points, identity, faces[0].id, picture.media_ns)
     if patch is None:
         return None
-    after = picture.pixels.copy()
-    lay(after, faces[0].points, patch, bench.look, bench.look.opacity)
-    _enhance(after, faces[0].points, bench.look)
+    after, look = picture.pixels.copy(), bench.look
+    (covers,) = covers_of(look.masks, picture.pixels, [faces[0].points])
+    lay(after, patch, covers, look.blending, look.opacity)
+    _enhance(after, faces[0].points, covers, look)
     return _Shot(picture.pixels, after, faces[0], _whole_alpha(patch, picture.pixels.shape[:2]))
 
 
-def _enhance(pixels: np.ndarray, points: np.ndarray, look: Look) -> None:
+def _enhance(pixels: np.ndarray, points: np.ndarray, covers: Sequence[Cover], look: Look) -> None:
     patch = None if look.enhancer is None else look.enhancer.enhance(pixels, points)
     if patch is not None:
-        lay(pixels, points, patch, look, look.enhancer_opacity)
+        lay(pixels, patch, covers, look.blending, look.enhancer_opacity)
 
 
 def _forget(swapper: Swapper, tracker: Tracker) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from app.errors import AppError, MissingError
 from app.settings import Settings
@@ -14,7 +15,17 @@ LIBRARIES = "libegl1 libgl1 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 libx
 """Debian's packages that Qt loads and a small system may lack."""
 
 
-def open_window(settings: Settings) -> int:
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How the window is opened."""
+
+    restore: bool = False
+    """Nothing was asked for on the command line: as it was left."""
+    minimised: bool = False
+    live: bool = False
+
+
+def open_window(settings: Settings, opening: Opening | None = None) -> int:
     """Runs the window to its end; the exit status. Main thread. Raises ``MissingError`` or ``AppError`` where there can be none."""
     if importlib.util.find_spec("PySide6") is None:
         raise MissingError("the window needs PySide6, which is not installed; run `pip install 'ffrt[gui]'`, or add --headless")
@@ -25,7 +36,7 @@ def open_window(settings: Settings) -> int:
         raise MissingError(
             f"the window cannot be opened ({error}); on Debian or Ubuntu run `apt install {LIBRARIES}`, or add --headless"
         ) from error
-    return run(settings)
+    return run(settings, opening or Opening())
 
 
 def check_display(environment: Mapping[str, str], platform: str) -> None:

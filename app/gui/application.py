@@ -7,34 +7,86 @@ import signal
 import sys
 
 import cv2  # noqa: F401  sets Qt's variables for a Qt of its own, which are taken back below
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTimer, QTranslator
 from PySide6.QtWidgets import QApplication
 
-from app.gui import theme
+from app.gui import Opening, theme
 from app.gui.consent import ask_once, consent_file
+from app.gui.memory import restored
+from app.gui.tray import Tray
+from app.gui.trouble import Trouble
 from app.gui.window import Window
 from app.gui.words import Words, system_language
 from app.settings import Settings
+from app.state import StateFile
 
 for _name in ("QT_QPA_PLATFORM_PLUGIN_PATH", "QT_QPA_FONTDIR"):
     os.environ.pop(_name, None)
 
 
-def run(settings: Settings) -> int:
+def run(settings: Settings, opening: Opening) -> int:
     """Until the window is closed. Main thread."""
     application = QApplication(sys.argv[:1])
     application.setApplicationName("ffrt")
-    words = Words(system_language())
-    application.installTranslator(words)
-    chosen = theme.choose("system")
+    file = StateFile()
+    state = file.load()
+    translators = speak(application, state.language or system_language())
+    chosen = theme.choose(state.theme or "system")
     theme.apply(application, chosen)
     if not ask_once(consent_file()):
         return 0
-    window = Window(settings, chosen)
-    window.resize(1280, 820)
-    window.show()
-    signal.signal(signal.SIGINT, lambda *_: window.close())
+    window = Window(
+        restored(settings, state) if opening.restore else settings,
+        chosen,
+        choose_camera=opening.restore and state.camera is None,
+        memory=(file, state),
+    )
+    trouble = Trouble()
+    trouble.happened.connect(window.tell_trouble)
+    tray = Tray(lambda: chosen, lambda: bring_back(window), window.toggle_live, lambda: leave(application, window))
+    window.control.state_changed.connect(tray.show_state)
+    show(window, tray, minimised=opening.minimised or state.start_minimised)
+    if opening.live or state.start_live:
+        window.toggle_live()
+    signal.signal(signal.SIGINT, lambda *_: leave(application, window))
     awake = QTimer()  # lets Python see a signal
     awake.timeout.connect(lambda: None)
     awake.start(200)
-    return application.exec()
+    status = application.exec()
+    tray.close()
+    trouble.close()
+    del translators  # Qt holds no reference
+    return status
+
+
+def speak(application: QApplication, language: str) -> list[QTranslator]:
+    """The window's words and Qt's own, in ``language``, written in its direction. Main thread; whoever calls keeps what comes back."""
+    locale = QLocale(language)
+    QLocale.setDefault(locale)
+    application.setLayoutDirection(locale.textDirection())
+    own, qt = Words(language), QTranslator()
+    qt.load(locale, "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
+    for translator in (qt, own):
+        application.installTranslator(translator)
+    return [own, qt]
+
+
+def show(window: Window, tray: Tray, *, minimised: bool) -> None:
+    """Minimised into the tray where there is one."""
+    if not minimised:
+        window.show()
+    elif not tray.is_there:
+        window.showMinimized()
+
+
+def leave(application: QApplication, window: Window) -> None:
+    """Also where the window was never shown."""
+    window.close()
+    application.quit()
+
+
+def bring_back(window: Window) -> None:
+    window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+    window.show()
+    window.raise_()
+    window.activateWindow()

@@ -1,17 +1,22 @@
-"""LiveControl: the one thread that owns the session. The window says what it wants and hears what became of it."""
+"""LiveControl: the thread on which the Studio works for the window. The window says what it wants and hears what became of it."""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.gui.worker import shown_error
+from app.gui.worker import KNOWN, shown_error
+from app.outputs import Output
 from app.session import LiveSession
 from app.settings import Settings
+from app.studio import Studio, StudioState
+from engines.session import ModelUse
 from rt.clock import MonotonicClock
 from rt.metrics import Snapshot
 from rt.sinks.preview import PreviewSink
@@ -22,12 +27,24 @@ log = logging.getLogger(__name__)
 PULSE_S = 0.5
 """From one look at the numbers to the next."""
 
+Change = Callable[[Settings], Settings]
+"""What a person wants to be different, whatever else has changed meanwhile."""
+
 
 class LiveState(StrEnum):
     IDLE = "idle"
     STARTING = "starting"
     LIVE = "live"
     STOPPING = "stopping"
+
+
+SHOWN_AS = {
+    StudioState.STOPPED: LiveState.IDLE,
+    StudioState.STARTING: LiveState.STARTING,
+    StudioState.LIVE: LiveState.LIVE,
+    StudioState.STOPPING: LiveState.STOPPING,
+    StudioState.ENDED: LiveState.STOPPING,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,110 +62,170 @@ class Pulse:
 
     at_ns: int
     snapshot: Snapshot
-    lights: dict[str, Light]
+    lights: Mapping[Output, Light]
     video: str
     """What the source granted."""
+    source: Mapping[str, Any]
+    """What the source says of itself (``rt.capture.contract.Source.describe``)."""
+    models: tuple[ModelUse, ...]
+    """What runs where."""
+    recording: str
+    """The file that is written now, or an empty text."""
 
 
 class LiveControl(QObject):
-    """``wish`` belongs to the window's thread and returns at once; of several wishes the newest counts."""
+    """``apply``, ``go`` and ``close`` belong to the window's thread and return at once. What the control interface or anybody else
+    does with the Studio is told by the same signals."""
 
     state_changed = Signal(object)
+    settled = Signal(object)
+    """The Studio's Settings, when they have become others than were told last, or a change was refused."""
     failed = Signal(str)
     """What was wished could not be; the line goes on as it was where it ran."""
     ended = Signal(str)
     """The line ended by itself; why, or an empty text at the end of a file."""
     pulsed = Signal(object)
 
-    def __init__(self, preview: PreviewSink) -> None:
+    def __init__(self, settings: Settings, preview: PreviewSink) -> None:
         super().__init__()
         self.preview = preview
+        self.studio = Studio(settings, witness=preview, further_sinks=(preview,), changed=self._tell_state)
         self._clock = MonotonicClock()
-        self._changed = threading.Condition()
-        self._wish: Settings | None = None  # guarded by _changed, as are the next two
-        self._is_new = False
+        self._woken = threading.Condition()
+        self._changes: list[Change] = []  # guarded by _woken, as are the next three
+        self._is_working = False
+        self._live_wish: bool | None = None
         self._closing = False
-        self._session: LiveSession | None = None  # the control's thread
+        self._told: Settings | None = settings  # the control's thread, as is the next
+        self._live_since_ns: int | None = None
         self._thread = threading.Thread(target=self._loop, name="live-control", daemon=True)
         self._thread.start()
 
-    def wish(self, settings: Settings | None) -> None:
-        """To be live with ``settings``, or not live. A change of face or look is made while live; any other takes a new line."""
-        with self._changed:
-            self._wish, self._is_new = settings, True
-            self._changed.notify()
+    def apply(self, change: Change) -> None:
+        """``change`` of the settings: a face, a look or an output while live, anything else by a new line. In the order given."""
+        with self._woken:
+            self._changes.append(change)
+            self._woken.notify()
+
+    def go(self, live: bool) -> None:
+        """Live, or not; of several wishes the newest counts."""
+        with self._woken:
+            self._live_wish = live
+            self._woken.notify()
+        if not live:
+            self.studio.request_stop()  # also ends a start that waits for its camera
+
+    @property
+    def busy(self) -> bool:
+        """Whether changes were given that are not yet taken over, or refused."""
+        with self._woken:
+            return bool(self._changes) or self._is_working
 
     def close(self, timeout_s: float = 30.0) -> None:
         """Ends the line in order, and the thread."""
-        with self._changed:
+        with self._woken:
             self._closing = True
-            self._changed.notify()
+            self._woken.notify()
+        self.studio.request_stop()
         self._thread.join(timeout_s)
+
+    def _tell_state(self, state: StudioState) -> None:
+        """On whichever thread moved the Studio."""
+        self.state_changed.emit(SHOWN_AS[state])
 
     # --- the control's thread ---
 
     def _loop(self) -> None:
-        while not self._is_over():
-            with self._changed:
-                self._changed.wait_for(lambda: self._is_new or self._closing, PULSE_S if self._session else None)
-                wish, is_new, self._is_new = self._wish, self._is_new, False
-            if is_new and not self._closing:
-                self._fulfil(wish)
-            self._look()
-        self._stop()
+        while True:
+            with self._woken:
+                self._woken.wait_for(lambda: self._changes or self._live_wish is not None or self._closing, PULSE_S)
+                if self._closing:
+                    break
+                changes, self._changes = self._changes, []
+                self._is_working = bool(changes)
+                live, self._live_wish = self._live_wish, None
+            self._try(lambda: self._work(changes, live))  # noqa: B023  called at once
+            with self._woken:
+                self._is_working = False
+            self._try(self._look)
+        self._try(self.studio.stop)
 
-    def _is_over(self) -> bool:
-        with self._changed:
-            return self._closing
-
-    def _fulfil(self, wish: Settings | None) -> None:
+    def _try(self, work: Callable[[], object]) -> None:
+        """Whatever goes wrong is told, and the thread goes on: without it nothing could be stopped any more."""
         try:
-            if wish is None:
-                self._stop()
-            elif self._session is not None and fits(self._session.settings, wish):
-                self._session.update(wish)
-            else:
-                self._restart(wish)
+            work()
         except Exception as error:
-            log.warning("%s", error)
+            if not isinstance(error, KNOWN):
+                log.exception("the control broke unexpectedly")
             self.failed.emit(shown_error(error))
-            if self._session is None:
-                self.state_changed.emit(LiveState.IDLE)
 
-    def _restart(self, settings: Settings) -> None:
-        self._stop()
-        self.state_changed.emit(LiveState.STARTING)
-        session = LiveSession(settings, witness=self.preview, further_sinks=(self.preview,))
-        session.start()
-        self._session = session
-        self.state_changed.emit(LiveState.LIVE)
+    def _work(self, changes: list[Change], live: bool | None) -> None:
+        if live is False:
+            self.studio.stop()
+        self._take_over(changes)
+        if live:
+            self._live_since_ns = self._clock.now_ns()
+            self._start()
 
-    def _stop(self) -> None:
-        if self._session is None:
+    def _start(self) -> None:
+        try:
+            self.studio.start()
+        except KNOWN as error:
+            with self._woken:
+                given_up = self._live_wish is False or self._closing
+            if not given_up:
+                self.failed.emit(shown_error(error))
+
+    def _take_over(self, changes: list[Change]) -> None:
+        """All at once: a slider that is drawn gives many. Where that cannot be, one by one, so that one bad change costs no other."""
+        if not changes:
             return
-        self.state_changed.emit(LiveState.STOPPING)
-        session, self._session = self._session, None
-        session.close()
-        self.state_changed.emit(LiveState.IDLE)
+        try:
+            self.studio.revise(lambda settings: _composed(changes, settings))
+        except KNOWN as error:
+            for change in changes if len(changes) > 1 else ():
+                self._try(lambda: self.studio.revise(change))  # noqa: B023  called at once
+            if len(changes) == 1:
+                self.failed.emit(shown_error(error))
+            self._told = None  # it is told what they are, even if they are as before
+
+    def _tell_settings(self) -> None:
+        self._told = self.studio.settings
+        self.settled.emit(self._told)
 
     def _look(self) -> None:
-        session = self._session
+        if self.studio.settings is not self._told:
+            self._tell_settings()
+        state, session = self.studio.state, self.studio.session
         if session is None:
             return
-        if session.wait(0):
-            error = session.line.error
-            self._stop()
-            self.ended.emit("" if error is None else shown_error(error))
-            return
+        if state is StudioState.ENDED:
+            error = self.studio.error
+            self.studio.stop()
+            self.ended.emit(error or "")
+        elif state is StudioState.STOPPING or self._time_is_up():
+            self.studio.stop()  # whoever asked for the end did not wait for it
+        elif state is StudioState.LIVE:
+            self.pulsed.emit(self._pulse(session))
+
+    def _time_is_up(self) -> bool:
+        seconds = self.studio.settings.run.seconds
+        return seconds is not None and self._live_since_ns is not None and self._clock.now_ns() - self._live_since_ns >= seconds * 1e9
+
+    def _pulse(self, session: LiveSession) -> Pulse:
         now_ns = self._clock.now_ns()
         lights = {}
-        for runner in session.line.runners:
+        for output, runner in session.outputs().items():
             at_ns = runner.retry_at_ns
             retry_in_s = None if at_ns is None else max(0, round((at_ns - now_ns) / 1e9))
-            lights[runner.sink.name] = Light(runner.state, str(runner.error or ""), retry_in_s)
-        self.pulsed.emit(Pulse(now_ns, session.metrics(), lights, str(session.line.video)))
+            lights[output] = Light(runner.state, str(runner.error or ""), retry_in_s)
+        recording = session.settings.output.record
+        return Pulse(
+            now_ns, session.metrics(), lights, str(session.line.video), session.source(), session.uses(), str(recording or "")
+        )
 
 
-def fits(now: Settings, wish: Settings) -> bool:
-    """Whether ``LiveSession.update`` reaches ``wish`` from ``now``."""
-    return (now.input, now.output, now.run) == (wish.input, wish.output, wish.run) and now.look.detector == wish.look.detector
+def _composed(changes: list[Change], settings: Settings) -> Settings:
+    for change in changes:
+        settings = change(settings)
+    return settings

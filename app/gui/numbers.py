@@ -25,7 +25,7 @@ class Chart(QWidget):
         super().__init__()
         self._theme = theme
         self.ages_ms: deque[float] = deque(maxlen=HISTORY)
-        self.setMinimumSize(140, 40)
+        self.setMinimumSize(80, 40)
 
     def sizeHint(self) -> QSize:  # noqa: N802  Qt's name
         return QSize(220, 44)
@@ -57,7 +57,7 @@ class NumbersBar(QFrame):
         self.chart = Chart(theme)
         row = QHBoxLayout(self)
         row.setContentsMargins(20, 10, 20, 10)
-        row.setSpacing(28)
+        row.setSpacing(16)
         for name, value in self.values.items():
             value.setObjectName("number")
             value.setAccessibleName(captions[name])

@@ -36,6 +36,21 @@ def portrait(image: np.ndarray, face: np.ndarray | None, side: int) -> np.ndarra
     return cv2.resize(cut, (side, side), interpolation=cv2.INTER_AREA)
 
 
+def rounded_pixmap(picture: QPixmap, radius: float = 10.0) -> QPixmap:
+    """``picture`` with round corners."""
+    made = QPixmap(picture.size())
+    made.setDevicePixelRatio(picture.devicePixelRatio())
+    made.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(made)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    path = QPainterPath()
+    path.addRoundedRect(QRectF(made.rect()), radius, radius)
+    painter.setClipPath(path)
+    painter.drawPixmap(0, 0, picture)
+    painter.end()
+    return made
+
+
 def rounded(pixels: np.ndarray, radius: float = 8.0) -> QPixmap:
     """``pixels``: uint8 [H, W, 3] BGR."""
     image = to_image(pixels)

@@ -1,187 +1,264 @@
-"""The picture: paints the newest frame in software. It asks for pictures; the line never waits for it."""
+"""The picture. It is told when there is a new one, takes it when the screen can show it, and the line never waits for it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from typing import cast
 
-import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QTransform
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QFocusEvent, QHideEvent, QKeyEvent, QKeySequence, QMouseEvent, QResizeEvent, QShortcut, QShowEvent
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from app.gui.picture import closed_path, fitted, hull, to_image
+from app.gui.canvas import Canvas, Scene, SoftwareCanvas
 from app.gui.theme import Theme
-from rt.sinks.preview import Picture, PreviewSink
+from app.gui.words import tr
+from rt.sinks.preview import Picture, PreviewSink, Wanted
 
-SCREEN_MS = 16
-"""From one look for a new picture to the next: what a screen at 60 Hz can show."""
+DRAWING_VARIABLE = "FFRT_PREVIEW"
+"""Environment: ``gpu`` or ``software`` draws by that alone, for a machine whose driver says what it cannot keep."""
+
+REFRESH_HZ = 60.0
+"""Of a screen that does not say."""
 
 GRIP_PX = 14
 """How near to the split's line a press takes hold of it."""
 
-STEP = 0.02
-"""How far an arrow key moves the split."""
+STEP, STRIDE = 0.02, 0.1
+"""How far an arrow key moves the split, and with Shift."""
 
 
 class Preview(QWidget):
-    """Mirror, fit or 1:1, before | after, face outlines. Main thread."""
+    """Mirror, fit or 1:1, before | after, outlines and landmarks, full screen. Main thread."""
 
     shown = Signal(object)
-    """A new ``Picture`` is on screen."""
-    full_screen_wished = Signal()
+    """A new ``Picture`` is on screen; valid until the next."""
+    face_picked = Signal(object)
+    """A ``TrackedFace`` was clicked."""
+    _there_is_one = Signal()
 
-    def __init__(self, sink: PreviewSink, theme: Callable[[], Theme]) -> None:
+    def __init__(self, sink: PreviewSink, theme: Callable[[], Theme], drawing: str | None = None) -> None:
+        """``drawing``: ``gpu``, ``software``, or ``auto``; None is what the environment says."""
         super().__init__()
         self._sink = sink
-        self._theme = theme
-        self._picture: Picture | None = None
-        self._layers: list[np.ndarray] = []  # after, and before where it is there; scaled as painted
-        self._message = ""
+        self._running = False
         self._held = False
-        self.mirrored = False
-        self.actual_size = False
-        self.outlines = False
-        self.split: float | None = None
-        """Where after begins, as a share of the picture's width; None shows after alone."""
+        self.scene = Scene(theme)
         self.setMinimumSize(320, 180)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._timer = QTimer(self)
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
-        self._timer.timeout.connect(self._poll)
+        self.setMouseTracking(True)
+        self.setAccessibleName(tr("Preview"))
+        self.setAccessibleDescription(tr("F11 shows it on the whole screen; the arrow keys move the line between before and after."))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        self._canvas = make_canvas(self.scene, drawing or os.environ.get(DRAWING_VARIABLE, "auto"))
+        layout.addWidget(self._canvas)
+        self._since_drawn = QElapsedTimer()
+        self._later = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
+        self._later.timeout.connect(self._take)
+        self._there_is_one.connect(self._take_in_time, Qt.ConnectionType.QueuedConnection)
+        self._sink.on_picture = self._there_is_one.emit
+        QShortcut(QKeySequence(Qt.Key.Key_F11), self, self.toggle_full_screen)
+        self._top: QWidget | None = None
+        self._watch()
+
+    @property
+    def drawing(self) -> str:
+        """What draws, and why nothing better does, for diagnostics."""
+        return cast("Canvas", self._canvas).drawing
 
     def sizeHint(self) -> QSize:  # noqa: N802  Qt's name
         return QSize(960, 540)
 
     def set_running(self, running: bool) -> None:
-        """While not running nothing is polled and the message is shown."""
-        if running:
-            self._timer.start(SCREEN_MS)
-            return
-        self._timer.stop()
-        self._picture = None
-        self._sink.take()
-        self.update()
+        """While not running nothing is taken and the message is shown."""
+        self._running = running
+        if not running:
+            self._later.stop()
+            self.scene.picture = None
+            self._sink.clear()
+        self._watch()
+        self._canvas.update()
 
     def say(self, text: str) -> None:
         """What stands in the place of the picture while there is none."""
-        self._message = text
-        self.update()
+        self.scene.message = text
+        self._canvas.update()
 
     def set_split(self, share: float | None) -> None:
-        self.split = None if share is None else min(1.0, max(0.0, share))
-        self._sink.keep_before = self.split is not None
-        self.update()
+        self.scene.split = None if share is None else min(1.0, max(0.0, share))
+        self._watch()
+        self._canvas.update()
+
+    @property
+    def split(self) -> float | None:
+        """Where after begins, as a share of the picture's width; None shows after alone."""
+        return self.scene.split
 
     def set_option(self, name: str, on: bool) -> None:
-        """``mirrored``, ``actual_size`` or ``outlines``."""
-        setattr(self, name, on)
-        self._scale()
-        self.update()
+        """``mirrored``, ``actual_size``, ``outlines`` or ``landmarks``."""
+        setattr(self.scene, name, on)
+        self._watch()
+        self._canvas.update()
+
+    def set_chosen(self, faces: frozenset[int] | None) -> None:
+        """Ids of the faces that are worn, if not all are."""
+        self.scene.chosen = faces
+        self._canvas.update()
 
     def area(self) -> QRectF:
         """Where the picture lies in the widget."""
-        if not self._layers:
-            return QRectF(self.rect())
-        height, width = self._layers[0].shape[:2]
-        ratio = self.devicePixelRatioF()
-        size = QRectF(0, 0, width / ratio, height / ratio)
-        size.moveCenter(QRectF(self.rect()).center())
-        return size
+        return self.scene.area(self.width(), self.height(), self.devicePixelRatioF())
 
-    # --- Qt ---
+    # --- full screen ---
 
-    def _poll(self) -> None:
-        self._sink.visible = self.isVisible() and not self.window().isMinimized()
-        picture = self._sink.take()
+    def toggle_full_screen(self) -> None:
+        """Out of its place in the window and back: the layout keeps the place."""
+        full = not self.isFullScreen()
+        self.scene.rounded = not full
+        self.setWindowFlag(Qt.WindowType.Window, full)
+        if full:
+            self.setWindowTitle("ffrt")
+            self.setGeometry(self.screen().geometry())  # where no window manager does it
+            self.showFullScreen()
+        else:
+            self.showNormal()
+        self.setFocus()
+        self._watch()
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
+        """Of the full screen alone: it goes back to its place."""
+        event.ignore()
+        if self.isFullScreen():
+            self.toggle_full_screen()
+
+    # --- pictures ---
+
+    def _take_in_time(self) -> None:
+        """No sooner than the screen can show another."""
+        screen = self.screen()
+        period_ms = 1000 / (screen.refreshRate() or REFRESH_HZ) if screen else 1000 / REFRESH_HZ
+        wait_ms = period_ms - self._since_drawn.elapsed() if self._since_drawn.isValid() else 0
+        if wait_ms >= 1:
+            self._later.start(int(wait_ms))
+        else:
+            self._take()
+
+    def _take(self) -> None:
+        if not self._running or not self._sink.wanted.visible:
+            return
+        picture: Picture | None = self._sink.take()
         if picture is None:
             return
-        self._picture = picture
-        self._scale()
-        self.update()
+        self._since_drawn.start()
+        self.scene.picture = picture
+        self._canvas.update()
         self.shown.emit(picture)
 
-    def _scale(self) -> None:
-        if self._picture is None:
-            self._layers = []
-            return
-        wanted = [self._picture.pixels]
-        if self.split is not None and self._picture.before is not None:
-            wanted.append(self._picture.before)
+    def _watch(self) -> None:
+        """Tells the sink what is to be seen now."""
+        scales = cast("Canvas", self._canvas).scales
         ratio = self.devicePixelRatioF()
-        size = round(self.width() * ratio), round(self.height() * ratio)
-        self._layers = wanted if self.actual_size else [fitted(pixels, *size) for pixels in wanted]
+        fit = None if scales or self.scene.actual_size else (max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio)))
+        self._sink.wanted = Wanted(
+            visible=self._running and self._is_seen(),
+            before=self.scene.split is not None,
+            fit=fit,
+            mirrored=self.scene.mirrored and not scales,
+        )
+        if self._running:
+            self._take()  # what had come while nobody could see it
 
-    def resizeEvent(self, event: object) -> None:  # noqa: N802
-        self._scale()
+    def _is_seen(self) -> bool:
+        return self.isVisible() and not self.window().isMinimized()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        theme = self._theme()
-        frame = QPainterPath()
-        frame.addRoundedRect(QRectF(self.rect()), 12, 12)
-        painter.fillPath(frame, QColor(theme.stage))
-        if self._picture is None or not self._layers:
-            painter.setPen(QColor(theme.muted))
-            painter.drawText(self.rect().adjusted(40, 40, -40, -40), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._message)
-            return
-        painter.setClipPath(frame)
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        """Of the window around: minimised, hidden, shown again, moved to a screen of other density."""
+        if event.type() in (QEvent.Type.WindowStateChange, QEvent.Type.Show, QEvent.Type.Hide, QEvent.Type.DevicePixelRatioChange):
+            QTimer.singleShot(0, self, self._watch)  # once the window has changed
+        return False
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        if self._top is not self.window():
+            if self._top is not None:
+                self._top.removeEventFilter(self)
+            self._top = self.window()
+            self._top.installEventFilter(self)
+        self._watch()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
+        self._watch()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        self._watch()
+
+    # --- mouse and keyboard ---
+
+    def _on_line(self, x: float) -> bool:
         area = self.area()
-        self._paint_layers(painter, area)
-        if self.outlines:
-            self._paint_outlines(painter, area, theme)
-        if self.split is not None:
-            self._paint_split(painter, area)
-
-    def _paint_layers(self, painter: QPainter, area: QRectF) -> None:
-        painter.drawImage(area, self._image(self._layers[0]))
-        if len(self._layers) > 1 and self.split is not None:
-            painter.save()
-            painter.setClipRect(QRectF(area.left(), area.top(), area.width() * self.split, area.height()), Qt.ClipOperation.IntersectClip)
-            painter.drawImage(area, self._image(self._layers[1]))
-            painter.restore()
-
-    def _image(self, pixels: np.ndarray) -> QImage:
-        image = to_image(pixels)
-        return image.flipped(Qt.Orientation.Horizontal) if self.mirrored else image
-
-    def _paint_outlines(self, painter: QPainter, area: QRectF, theme: Theme) -> None:
-        assert self._picture is not None
-        scale = area.width() / self._picture.pixels.shape[1]
-        place = QTransform(-scale if self.mirrored else scale, 0, 0, scale, area.right() if self.mirrored else area.left(), area.top())
-        painter.setPen(QPen(QColor(theme.accent), 2))
-        for face in self._picture.faces:
-            painter.drawPath(place.map(closed_path(hull(face.points))))
-
-    def _paint_split(self, painter: QPainter, area: QRectF) -> None:
-        assert self.split is not None
-        x = area.left() + area.width() * self.split
-        painter.setPen(QPen(QColor("#ffffff"), 2))
-        painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-        painter.setBrush(QColor("#ffffff"))
-        painter.drawEllipse(QPointF(x, area.center().y()), 8, 8)
+        return (
+            self.scene.picture is not None
+            and self.scene.split is not None
+            and abs(x - area.left() - area.width() * self.scene.split) <= GRIP_PX
+        )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        area = self.area()
-        if self.split is not None and abs(event.position().x() - area.left() - area.width() * self.split) <= GRIP_PX:
-            self._held = True
+        if event.button() is not Qt.MouseButton.LeftButton:
+            return
+        self._held = self._on_line(event.position().x())
+        if not self._held:
+            self._pick(event.position())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        at = event.position()
         if self._held:
             area = self.area()
-            self.set_split((event.position().x() - area.left()) / max(1.0, area.width()))
+            self.set_split((at.x() - area.left()) / max(1.0, area.width()))
+        over_face = not self._on_line(at.x()) and self.scene.face_at(at, self.area()) is not None
+        shape = Qt.CursorShape.PointingHandCursor if over_face else Qt.CursorShape.ArrowCursor
+        self.setCursor(Qt.CursorShape.SplitHCursor if self._held or self._on_line(at.x()) else shape)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         self._held = False
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        self.full_screen_wished.emit()
+        self.toggle_full_screen()
+
+    def _pick(self, at: QPointF) -> None:
+        face = self.scene.face_at(at, self.area())
+        if face is not None:
+            self.face_picked.emit(face)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        steps = {Qt.Key.Key_Left: -STEP, Qt.Key.Key_Right: STEP}
-        step = steps.get(Qt.Key(event.key()))
-        if step is None or self.split is None:
+        key = Qt.Key(event.key())
+        if key is Qt.Key.Key_Escape and self.isFullScreen():
+            self.toggle_full_screen()
+            return
+        step = STRIDE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else STEP
+        split = self.scene.split if self.scene.split is not None else 0.0
+        places = {Qt.Key.Key_Left: split - step, Qt.Key.Key_Right: split + step, Qt.Key.Key_Home: 0.0, Qt.Key.Key_End: 1.0}
+        if self.scene.split is None or key not in places:
             super().keyPressEvent(event)
         else:
-            self.set_split(self.split + step)
+            self.set_split(places[key])
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        self.scene.focused = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self._canvas.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        self.scene.focused = False
+        self._canvas.update()
+
+
+def make_canvas(scene: Scene, drawing: str) -> QWidget:
+    """The card where it really draws, else the processor, which says why."""
+    if drawing == "software":
+        return SoftwareCanvas(scene, f"{DRAWING_VARIABLE}=software")
+    from app.gui.canvas_gl import GpuCanvas, gpu_renderer
+
+    renderer, why_not = gpu_renderer()
+    if why_not and not (drawing == "gpu" and renderer):
+        return SoftwareCanvas(scene, why_not)
+    return GpuCanvas(scene, renderer)

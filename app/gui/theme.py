@@ -45,7 +45,14 @@ QLabel#heading { font-size: 13px; font-weight: 600; color: $muted; }
 QLabel#muted { color: $muted; font-size: 13px; }
 QLabel#number { font-size: 19px; font-weight: 600; }
 QLabel#warn { color: $warn; font-size: 13px; }
-QLabel#message { background: $card; border: 1px solid $warn; border-radius: 10px; padding: 10px 14px; }
+QFrame#notice { background: $card; border: 1px solid $warn; border-radius: 10px; }
+QFrame#row { background: transparent; border: none; }
+QToolButton#quiet { background: transparent; border: 1px solid transparent; padding: 2px 5px; min-height: 18px; color: $muted; }
+QToolButton#quiet:hover, QToolButton#quiet:focus { border-color: $accent; }
+QToolButton#rail { background: transparent; border: 1px solid transparent; border-radius: 10px; padding: 8px 6px; color: $muted;
+  font-size: 12px; }
+QToolButton#rail:hover, QToolButton#rail:focus { border-color: $line; }
+QToolButton#rail:checked { background: $card; border-color: $line; color: $accent; }
 QPushButton, QToolButton { background: $card; border: 1px solid $line; border-radius: 8px; padding: 7px 14px; min-height: 20px; }
 QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus { border: 1px solid $accent; }
@@ -60,7 +67,7 @@ QPushButton#live[live="true"] { background: $card; color: $bad; border: 2px soli
 QPushButton#primary { background: $accent; color: $on_accent; border: none; font-weight: 600; padding: 10px 22px; }
 QToolButton#face { padding: 2px; border-radius: 10px; border: 2px solid transparent; background: transparent; }
 QToolButton#face:hover, QToolButton#face:focus { border-color: $line; }
-QToolButton#face:checked { border-color: $accent; background: transparent; }
+QToolButton#face:checked { border-color: $accent; background: transparent; color: $text; }
 QComboBox, QLineEdit, QPlainTextEdit { background: $page; border: 1px solid $line; border-radius: 8px;
   padding: 6px 10px; min-height: 20px;
   selection-background-color: $accent; selection-color: $on_accent; }
@@ -72,6 +79,8 @@ QTabBar::tab { background: transparent; color: $muted; padding: 8px 14px; border
 QTabBar::tab:selected { color: $text; border-bottom: 2px solid $accent; font-weight: 600; }
 QTabBar::tab:focus { color: $accent; }
 QCheckBox { background: transparent; spacing: 10px; }
+QCheckBox:disabled, QComboBox QAbstractItemView::item:disabled { color: $muted; }
+QCheckBox::indicator:disabled { border-color: $line; }
 QCheckBox::indicator { width: 18px; height: 18px; border-radius: 5px; border: 1px solid $muted; background: $page; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: none; }
 QCheckBox:focus { color: $accent; }

@@ -18,9 +18,9 @@ class Words(QTranslator):
         super().__init__()
         self.entries = read_words(language)
 
-    def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str:
-        """Called by Qt on the main thread."""
-        return self.entries.get(source, "") if context == CONTEXT else ""
+    def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str | None:
+        """Called by Qt on the main thread. None: another translator is asked; an empty text would be shown as it is."""
+        return self.entries.get(source) if context == CONTEXT else None
 
     def isEmpty(self) -> bool:  # noqa: N802  Qt's name
         return not self.entries
@@ -35,6 +35,11 @@ def read_words(language: str) -> dict[str, str]:
 def tr(text: str) -> str:
     """``text`` in the language of the application. Main thread."""
     return QCoreApplication.translate(CONTEXT, text)
+
+
+def later(text: str) -> str:
+    """Marks a sentence that is given to ``tr`` only when it is shown, for the words' files to be complete."""
+    return text
 
 
 def system_language() -> str:

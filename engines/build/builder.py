@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engines.build import turing
+from engines.build.cache import unusable
 from engines.build.child import Progress
 from engines.build.crops import Framing, Pixels, feeds_of, portrait_crops
 from engines.build.graph import load_checked
@@ -63,7 +64,7 @@ def build_task(report: Report, request: BuildRequest) -> dict[str, Any]:
     """Builds, writes the engine to ``request.out`` and returns facts (JSON-ready). For ``child.run_in_child``.
 
     Raises ``ModelError`` for a bad model, ``ParityError`` when the converted graph fails the gate on the processor,
-    ``DeviceError`` for a runtime that is not there, ``BuildError`` when the runtime refuses.
+    ``DeviceError`` for a runtime that is not there, ``BuildError`` when the runtime refuses, ``CacheError`` for a disk that is full.
     """
     trt = import_runtime(request.runtime)
     report(Progress(0, 0, "reading the model"))
@@ -76,7 +77,10 @@ def build_task(report: Report, request: BuildRequest) -> dict[str, Any]:
         facts["graph_parity"] = verdict.to_dict()
     started_s = time.perf_counter()
     engine = build_engine(trt, model, request, report)
-    request.out.write_bytes(engine)
+    try:
+        request.out.write_bytes(engine)
+    except OSError as error:
+        raise unusable(request.out.parent, error) from error
     return {**facts, "build_s": round(time.perf_counter() - started_s, 3)}
 
 

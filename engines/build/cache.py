@@ -118,7 +118,7 @@ class EngineCache:
         except Timeout:
             return 0
         except OSError as error:
-            raise self._unusable(error) from error
+            raise unusable(self.folder, error) from error
         return freed
 
     def prune(
@@ -155,7 +155,7 @@ class EngineCache:
             part.replace(self._path(key.hex, ".engine"))
             return self._commit(key, nbytes, digest, now_s, facts)
         except OSError as error:
-            raise self._unusable(error) from error
+            raise unusable(self.folder, error) from error
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
@@ -172,7 +172,7 @@ class EngineCache:
             part.replace(self._path(key.hex, ".json"))
         except OSError as error:
             part.unlink(missing_ok=True)
-            raise self._unusable(error) from error
+            raise unusable(self.folder, error) from error
         return Entry(key, self._path(key.hex, ".engine"), nbytes, digest, created_s, facts)
 
     def _entry(self, key_hex: str) -> Entry | None:
@@ -195,7 +195,7 @@ class EngineCache:
             lock = FileLock(str(self._path(key_hex, ".lock")))
             _acquire(lock, waiting, cancelled)
         except OSError as error:
-            raise self._unusable(error) from error
+            raise unusable(self.folder, error) from error
         try:
             yield
         finally:
@@ -211,13 +211,15 @@ class EngineCache:
         """Of every file but lock files."""
         return {path.name.partition(".")[0] for path in self._files("*.*") if path.suffix != ".lock"}
 
-    def _unusable(self, error: OSError) -> CacheError:
-        where = f"the folder of engines, {self.folder},"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return CacheError(f"{where} has no space left; run `ffrt engines prune`, or set FFRT_CACHE to a folder on another disk")
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return CacheError(f"{where} may not be written; make it writable, or set FFRT_CACHE to a folder that is")
-        return CacheError(f"{where} cannot be used ({error.strerror or error}); set FFRT_CACHE to a folder that can be written")
+
+def unusable(folder: Path, error: OSError) -> CacheError:
+    """What to say where ``folder``, the cache's, could not be read or written."""
+    where = f"the folder of engines, {folder},"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return CacheError(f"{where} has no space left; run `ffrt engines prune`, or set FFRT_CACHE to a folder on another disk")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return CacheError(f"{where} may not be written; make it writable, or set FFRT_CACHE to a folder that is")
+    return CacheError(f"{where} cannot be used ({error.strerror or error}); set FFRT_CACHE to a folder that can be written")
 
 
 def _acquire(lock: FileLock, waiting: Callable[[], None], cancelled: Callable[[], bool]) -> None:

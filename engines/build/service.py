@@ -20,7 +20,7 @@ from engines.build.key import EngineKey
 from engines.build.parity import Check, Verdict, compare
 from engines.build.precision import check_targets
 from engines.errors import ModelError, ParityError
-from engines.session import Session, TensorSpec, open_session
+from engines.session import Session, Shapes, TensorSpec, open_session
 from engines.tensorrt import PORTABLE, import_runtime, open_engine, tied_driver
 
 DEFAULT_TARGETS = ("sm_75", "sm_86", "sm_89", "sm_120")
@@ -129,14 +129,21 @@ PREPARED = ("fp16", "fp32")
 
 
 def prepare_engine(
-    model: Path, runtime: str, target: str, report: Report, cancelled: Cancelled, precisions: Sequence[str] = PREPARED
+    model: Path,
+    runtime: str,
+    target: str,
+    shapes: Shapes,
+    report: Report,
+    cancelled: Cancelled,
+    precisions: Sequence[str] = PREPARED,
 ) -> None:
     """Builds the engine of ``model`` for the GPU here and proves it, all in children: the calling thread only waits.
 
+    ``shapes``: for inputs whose sizes the file leaves open.
     Raises as ``build_engine_of`` does; ``ParityError`` when the gate refuses every one of ``precisions``.
     """
     for precision in precisions:
-        options = BuildOptions(runtime, precision, (target,))
+        options = BuildOptions(runtime, precision, (target,), shapes=shapes)
         try:
             entry, _ = build_engine_of(model, options, EngineCache(), report=report, cancelled=cancelled)
             verdict: Verdict = run_in_child(prove_task, model, entry, options, report=report, cancelled=cancelled)

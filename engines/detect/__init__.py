@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engines.detect.contract import Detector
-from engines.registry import Registry, import_all
+from engines.registry import Registry
 
-detectors: Registry[Callable[[], Detector]] = Registry("detector")
-
-import_all(__name__, __path__)
+detectors: Registry[Callable[[], Detector]] = Registry("detector", __name__)

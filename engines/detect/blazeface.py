@@ -11,7 +11,7 @@ import numpy as np
 from engines.detect import detectors
 from engines.detect.canvas import reduced
 from engines.face import Detection
-from engines.session import open_session
+from engines.session import Session, open_session
 from engines.store import embedded_model
 
 SCORE_MIN = 0.3
@@ -68,14 +68,15 @@ class BlazeFace:
     """Six keypoints a face: viewer's left eye, right eye, nose tip, mouth, left ear, right ear."""
 
     def __init__(self, model: str, side: int, layers: Sequence[tuple[int, int]]) -> None:
+        self._model = model
         self._session = open_session(embedded_model(model))
         self._side = side
         self._anchors = anchor_centres(side, layers)
 
     @property
-    def runtime(self) -> str:
-        """What runs it, for people."""
-        return self._session.runtime
+    def networks(self) -> dict[str, Session]:
+        """See ``engines.session.RunsNetworks``."""
+        return {self._model: self._session}
 
     def detect(self, image: np.ndarray) -> list[Detection]:
         box = letterbox(image, self._side)

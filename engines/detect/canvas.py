@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from engines.family import Graph
+from engines.session import Shapes
+
 SIDE_MAX = 640
 """Longer side of the canvas where the file leaves it open: what InsightFace and FaceFusion detect at."""
 
@@ -40,6 +43,13 @@ def canvas_size(given: Sequence[int | str], shape: tuple[int, ...]) -> tuple[int
     wanted = [max(MULTIPLE, -(-round(side * scale) // MULTIPLE) * MULTIPLE) for side in shape[:2]]
     height, width = (have if isinstance(have, int) else want for have, want in zip(given, wanted, strict=True))
     return height, width
+
+
+def usual_shapes(graph: Graph) -> Shapes:
+    """What an engine of a detector is built for where its file leaves the canvas open: a square, which holds pictures of every shape."""
+    picture = graph.inputs[0]
+    sides = [have if isinstance(have, int) else SIDE_MAX for have in picture.shape[2:]]
+    return {picture.name: (1, 3, *sides)} if list(picture.shape[2:]) != sides else {}
 
 
 def on_canvas(image: np.ndarray, size: tuple[int, int]) -> Canvas:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.detect.canvas import canvas_size, on_canvas
+from engines.detect.canvas import canvas_size, on_canvas, usual_shapes
 from engines.detect.layers import SCORE_MIN, STRIDES, Candidates, by_layer, cells, faces, joined, layer_differences
 from engines.face import Detection
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
@@ -14,7 +14,7 @@ from engines.network import FLOATS, Network
 from engines.tensor import Norm
 
 NORM = Norm((0.5, 0.5, 0.5), (128 / 255, 128 / 255, 128 / 255))
-"""InsightFace's (x - 127.5) / 128, RGB: what the networks are trained with. FaceFusion feeds them BGR."""
+"""InsightFace's (x - 127.5) / 128, RGB: what the networks are trained with. FaceFusion feeds them, and YOLO-face, BGR."""
 
 ANCHORS = 2
 """A cell."""
@@ -65,7 +65,7 @@ class ScrfdFamily:
         return found + layer_differences(graph.outputs, OUTPUTS)
 
     def open(self, model: ModelFile, kit: Kit) -> Scrfd:
-        return Scrfd(Network(model.name, kit.session(model)))
+        return Scrfd(Network(model.name, kit.session(model, usual_shapes(model.graph))))
 
 
 families.register("scrfd")(ScrfdFamily())

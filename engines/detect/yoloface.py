@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.detect.canvas import canvas_size, on_canvas
+from engines.detect.canvas import canvas_size, on_canvas, usual_shapes
 from engines.detect.layers import SCORE_MIN, Candidates, faces
 from engines.face import Detection
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
@@ -52,7 +52,7 @@ class YoloFaceFamily:
         return found + shape_differences("output", graph.outputs[0], (None, ROWS, None), FLOATS)
 
     def open(self, model: ModelFile, kit: Kit) -> YoloFace:
-        return YoloFace(Network(model.name, kit.session(model)))
+        return YoloFace(Network(model.name, kit.session(model, usual_shapes(model.graph))))
 
 
 families.register("yoloface")(YoloFaceFamily())

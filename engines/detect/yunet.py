@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.detect.canvas import canvas_size, on_canvas
+from engines.detect.canvas import canvas_size, on_canvas, usual_shapes
 from engines.detect.layers import SCORE_MIN, STRIDES, Candidates, by_layer, cells, faces, joined, layer_differences
 from engines.face import Detection
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
@@ -62,7 +62,7 @@ class YuNetFamily:
         return found + layer_differences(graph.outputs, OUTPUTS)
 
     def open(self, model: ModelFile, kit: Kit) -> YuNet:
-        return YuNet(Network(model.name, kit.session(model)))
+        return YuNet(Network(model.name, kit.session(model, usual_shapes(model.graph))))
 
 
 families.register("yunet")(YuNetFamily())

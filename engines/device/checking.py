@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from engines.device.contract import Device, Event, Stream
-from engines.errors import DeviceError
+from engines.device.contract import Device, Event, Graph, Step, Stream
+from engines.errors import DeviceError, DeviceMemoryError
 
 Moment = dict[str, int]
 """Stream name → how many of its calls are known to be done."""
@@ -32,6 +32,8 @@ class FrameCount:
 
     bytes_up: int = 0
     bytes_down: int = 0
+    bytes_other: int = 0
+    """Of what is neither the picture going up nor coming down."""
     launches: int = 0
     synchronisations: int = 0
 
@@ -51,8 +53,9 @@ class CheckingDevice:
     Gives steps memory of their own (``mirror``), as a GPU does, so that a step which works on the slot instead shows.
     """
 
-    def __init__(self, inner: Device, *, fail_at: int | None = None) -> None:
-        """``fail_at``: that call, counted from 0, raises ``DeviceError``."""
+    def __init__(self, inner: Device, *, fail_at: int | None = None, memory_bytes: int | None = None) -> None:
+        """``fail_at``: that call, counted from 0, raises ``DeviceError``. ``memory_bytes``: what mirrors may take in all; the first one
+        beyond it raises ``DeviceMemoryError``."""
         self.name = f"checking:{inner.name}"
         self.frames: list[FrameCount] = []
         self.calls: list[tuple[str, str]] = []
@@ -61,24 +64,37 @@ class CheckingDevice:
         """Set it once everything is warm: allocations and more than one synchronisation a frame are errors from then on."""
         self._inner = inner
         self._fail_at = fail_at
+        self._left_bytes = memory_bytes  # the thread that gives work
         self._lock = threading.RLock()
         self._host: Moment = {}  # all below guarded by _lock: what the host has waited for
         self._histories: dict[int, _History] = {}
 
     def stream(self, name: str) -> CheckingStream:
         self.call(name, "stream")
-        self._forbid_allocation(f"the stream {name}")
+        self.forbid_allocation(f"the stream {name}")
         return CheckingStream(self, name, self._inner.stream(name))
 
     def pinned(self, shape: tuple[int, ...]) -> np.ndarray:
         self.call("", "pinned")
-        self._forbid_allocation("page-locked memory")
+        self.forbid_allocation("page-locked memory")
         return self._inner.pinned(shape)
 
     def mirror(self, pixels: np.ndarray) -> np.ndarray:
         self.call("", "mirror")
-        self._forbid_allocation("a picture's mirror")
+        self.forbid_allocation("a picture's mirror")
+        self._take_memory(pixels.nbytes)
         return np.full_like(pixels, 0xCD)  # what is read before the upload is seen not to be the picture
+
+    def trim(self) -> None:
+        self.call("", "trim")
+        self._inner.trim()
+
+    def _take_memory(self, nbytes: int) -> None:
+        if self._left_bytes is None:
+            return
+        if nbytes > self._left_bytes:
+            raise DeviceMemoryError(f"{self.name} has no memory left for {nbytes} bytes")
+        self._left_bytes -= nbytes
 
     # --- for the streams ---
 
@@ -136,7 +152,7 @@ class CheckingDevice:
     def _history(self, array: Any) -> _History:
         return self._histories.setdefault(id(array), _History(array))
 
-    def _forbid_allocation(self, what: str) -> None:
+    def forbid_allocation(self, what: str) -> None:
         if self.steady:
             raise OrderError(f"{what} was allocated in the steady state; make it before the first frame")
 
@@ -184,6 +200,20 @@ class CheckingStream:
         _merge(self._moment, event.moment)
         self._inner.wait(event.inner)
 
+    def capture(self, steps: Sequence[Step]) -> CheckingGraph:
+        self._device.call(self._name, "capture")
+        self._device.forbid_allocation("a graph")
+        return CheckingGraph(self._inner.capture(steps), _all_of(step.reads for step in steps), _all_of(step.writes for step in steps))
+
+    def replay(self, graph: Graph, reads: Sequence[Any] = (), writes: Sequence[Any] = ()) -> None:
+        self._device.call(self._name, "replay")
+        if not isinstance(graph, CheckingGraph):
+            raise OrderError("the graph is of another device; record it on the stream that replays it")
+        graph.expect(reads, writes)
+        self._advance(graph.reads, graph.writes)
+        self._device.count(launches=1)
+        self._inner.replay(graph.inner)
+
     def close(self) -> None:
         self._inner.close()  # first: a call that is made to fail leaves no thread
         self._device.known_to_host(self._moment)
@@ -193,6 +223,28 @@ class CheckingStream:
         _merge(self._moment, self._device.known_to_host())
         self._moment[self._name] += 1
         self._device.touch(self._moment, self._name, reads, writes)
+
+
+class CheckingGraph:
+    """A graph of the inner device, and what its steps touch."""
+
+    def __init__(self, inner: Graph, reads: tuple[Any, ...], writes: tuple[Any, ...]) -> None:
+        self.inner = inner
+        self.reads = reads
+        self.writes = writes
+        self._closed = False
+
+    def expect(self, reads: Sequence[Any], writes: Sequence[Any]) -> None:
+        """Its addresses are written into it: work on other arrays is another graph."""
+        if self._closed:
+            raise OrderError("a graph was replayed after it was closed")
+        for what, given, recorded in (("reads", reads, self.reads), ("writes", writes, self.writes)):
+            if {id(array) for array in given} != {id(array) for array in recorded}:
+                raise OrderError(f"a graph was replayed for other {what} than it was recorded with; record one for these arrays")
+
+    def close(self) -> None:
+        self._closed = True
+        self.inner.close()
 
 
 class CheckingEvent:
@@ -213,6 +265,14 @@ class CheckingEvent:
     @property
     def done(self) -> bool:
         return self.inner.done
+
+    def elapsed_ms(self, since: CheckingEvent) -> float:
+        return self.inner.elapsed_ms(since.inner)
+
+
+def _all_of(groups: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
+    """Each array once."""
+    return tuple({id(array): array for group in groups for array in group}.values())
 
 
 def _merge(into: Moment, other: Moment) -> None:

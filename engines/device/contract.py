@@ -7,6 +7,7 @@ between them; giving work returns at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,28 @@ class Event(Protocol):
     @property
     def done(self) -> bool:
         """True once the work before the point is done; never blocks."""
+        ...
+
+    def elapsed_ms(self, since: Any) -> float:
+        """The device's time between ``since``, an event of the same device, and this one. Both must be done. Raises ``DeviceError``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One piece of work, as ``Stream.enqueue`` takes it."""
+
+    work: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    reads: tuple[Any, ...] = ()
+    writes: tuple[Any, ...] = ()
+
+
+class Graph(Protocol):
+    """Steps that were recorded once and are given again as one. Of the stream that recorded it."""
+
+    def close(self) -> None:
+        """Frees it; any thread, when nothing of it is under way. May be called twice."""
         ...
 
 
@@ -51,8 +74,20 @@ class Stream(Protocol):
         """Asynchronous: work given from now on runs after ``event``."""
         ...
 
+    def capture(self, steps: Sequence[Step]) -> Graph:
+        """Blocks until ``steps`` are recorded, after all work given so far; runs none of them. For warm-up, not for every frame.
+
+        They may only give the device work on memory that is there: nothing is allocated, awaited or decided in them, for none of that
+        would happen again. Raises ``DeviceError`` where the device cannot record them; give them one by one then.
+        """
+        ...
+
+    def replay(self, graph: Graph, reads: Sequence[Any] = (), writes: Sequence[Any] = ()) -> None:
+        """Asynchronous: adds all steps of ``graph`` to the end, as one. ``reads``, ``writes``: what they touch, all together."""
+        ...
+
     def close(self) -> None:
-        """Finishes the work given and ends. May be called twice."""
+        """Finishes the work given and ends, also where that raises. May be called twice."""
         ...
 
 
@@ -73,6 +108,10 @@ class Device(Protocol):
     def mirror(self, pixels: np.ndarray) -> Any:
         """The array in which steps work on a picture that lies in ``pixels``: ``pixels`` itself, or memory of the device, shaped alike.
 
-        Allocates: ask once for each slot. Raises ``DeviceError``.
+        Allocates: ask once for each slot. Raises ``DeviceError``; ``DeviceMemoryError`` where there is none left.
         """
+        ...
+
+    def trim(self) -> None:
+        """Gives back memory that nothing uses any more. Waits for the device: not for every frame."""
         ...

@@ -1,20 +1,19 @@
-"""The CUDA form of streams and events. Not joined to the line yet, and not run on a GPU yet.
+"""A GPU as a device. Not run on a GPU yet.
 
-A stream is a host stream, whose thread gives the work, over a CUDA stream, on which that work runs: so a step may be NumPy or kernels,
-and both keep their order. Between streams stand events alone; nothing here waits for a whole device.
+Between streams stand events alone; nothing here waits for a whole device but ``trim``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from engines.device.contract import Event
 from engines.device.cuda_probe import find_gpus
-from engines.device.host import HostEvent, HostStream
-from engines.errors import DeviceError
+from engines.device.threaded import ThreadedStream
+from engines.errors import DeviceError, DeviceMemoryError
 
 
 class CudaDevice:
@@ -39,10 +38,12 @@ class CudaDevice:
         self._pool = cupy.cuda.MemoryPool()
         self._pool.set_limit(size=memory_bytes)
 
-    def stream(self, name: str) -> CudaStream:
+    def stream(self, name: str) -> ThreadedStream:
         self._device.set_current()
         stream = self._device.create_stream(options=self._core.StreamOptions(nonblocking=True))
-        return CudaStream(name, self._device, stream, self._cupy.cuda.ExternalStream(int(stream.handle), self._index))
+        timed = self._core.EventOptions(timing_enabled=True, blocking_sync=True)  # blocking: a thread that waits leaves its core to others
+        current = self._cupy.cuda.ExternalStream(int(stream.handle), self._index)
+        return ThreadedStream(name, CudaStream(self._device, stream, current, timed, self._cupy, self._pool))
 
     def pinned(self, shape: tuple[int, ...]) -> np.ndarray:
         self._device.set_current()
@@ -58,70 +59,78 @@ class CudaDevice:
             with self._cupy.cuda.using_allocator(self._pool.malloc):
                 return self._cupy.empty(pixels.shape, pixels.dtype)
         except self._cupy.cuda.memory.OutOfMemoryError as error:
-            raise DeviceError(f"{self.name} has no memory left for a picture of {pixels.nbytes} bytes; swap fewer faces") from error
+            raise DeviceMemoryError(f"{self.name} has no memory left for a picture of {pixels.nbytes} bytes") from error
+
+    def trim(self) -> None:
+        self._device.set_current()
+        self._pool.free_all_blocks()
 
 
 class CudaStream:
-    """Work in order: given by a thread of its own, run by the GPU."""
+    """Keeps ``engines.device.threaded.NativeStream``."""
 
-    def __init__(self, name: str, device: Any, stream: Any, current: Any) -> None:
-        """``device``, ``stream``: of cuda.core; ``current``: the same stream for CuPy."""
+    def __init__(self, device: Any, stream: Any, current: Any, timed: Any, cupy: Any, pool: Any) -> None:
+        """``device``, ``stream``, ``timed``: device, stream and event options of cuda.core; ``current``: the same stream for CuPy.
+
+        ``pool``: where steps that allocate get their memory.
+        """
         self._device = device
         self._stream = stream
         self._current = current
-        self._host = HostStream(name)
-        self._closed = False
+        self._timed = timed
+        self._cupy = cupy
+        self._pool = pool
 
-    def enqueue(self, work: Callable[..., Any], *args: Any, reads: Sequence[Any] = (), writes: Sequence[Any] = ()) -> None:
-        self._host.enqueue(self._give, work, *args)
-
-    def upload(self, pixels: np.ndarray, image: Any) -> None:
-        self.enqueue(lambda: image.set(pixels, stream=self._current))
-
-    def download(self, image: Any, pixels: np.ndarray) -> None:
-        self.enqueue(lambda: image.get(stream=self._current, out=pixels, blocking=False))
-
-    def record(self) -> CudaEvent:
-        points: list[Any] = []
-        self.enqueue(lambda: points.append(self._stream.record()))
-        return CudaEvent(self._host.record(), points)
-
-    def wait(self, event: Event) -> None:
-        if not isinstance(event, CudaEvent):
-            raise DeviceError("an event of another device was given to a CUDA stream; wait for it on the host")
-        self._host.wait(event.given)
-        self.enqueue(lambda: self._stream.wait(event.point))
-
-    def close(self) -> None:
-        self._host.close()
-        if not self._closed:
-            self._closed = True
-            self._device.set_current()
-            self._stream.sync()
-            self._stream.close()
-
-    def _give(self, work: Callable[..., Any], *args: Any) -> None:
-        self._device.set_current()
-        with self._current:
+    def call(self, work: Callable[..., Any], *args: Any) -> None:
+        with self._here():
             work(*args)
 
+    def upload(self, pixels: np.ndarray, image: Any) -> None:
+        with self._here():
+            image.set(pixels, stream=self._current)
 
-class CudaEvent:
-    """First the work before the point was given, then the GPU has done it."""
+    def download(self, image: Any, pixels: np.ndarray) -> None:
+        with self._here():
+            image.get(stream=self._current, out=pixels, blocking=False)
 
-    def __init__(self, given: HostEvent, points: list[Any]) -> None:
-        self.given = given
-        self._points = points  # filled before ``given`` is reached, unless the work failed
+    def record(self) -> Any:
+        with self._here():
+            return self._stream.record(options=self._timed)
 
-    @property
-    def point(self) -> Any:
-        """The event of cuda.core; once ``given`` is reached without an error."""
-        return self._points[0]
+    def wait(self, event: Any) -> None:
+        with self._here():
+            self._stream.wait(event)
 
-    def synchronize(self) -> None:
-        self.given.synchronize()
-        self.point.sync()
+    def capture(self, work: Callable[[], None]) -> Any:
+        with self._here():
+            builder = self._stream.create_graph_builder()
+            try:
+                builder.begin_building("relaxed")  # other lanes' threads may allocate meanwhile
+                try:
+                    work()
+                finally:
+                    builder.end_building()
+                return builder.complete()
+            finally:
+                builder.close()
 
-    @property
-    def done(self) -> bool:
-        return self.given.done and (not self._points or bool(self.point.is_done))
+    def launch(self, graph: Any) -> None:
+        with self._here():
+            graph.launch(self._stream)
+
+    def sync(self) -> None:
+        self._device.set_current()
+        self._stream.sync()
+
+    def close(self) -> None:
+        self._stream.close()
+
+    @contextmanager
+    def _here(self) -> Iterator[None]:
+        """Device, stream and memory are those of this thread meanwhile."""
+        self._device.set_current()
+        try:
+            with self._current, self._cupy.cuda.using_allocator(self._pool.malloc):
+                yield
+        except self._cupy.cuda.memory.OutOfMemoryError as error:
+            raise DeviceMemoryError(f"the GPU has no memory left ({error})") from error

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from engines.device.contract import Event, Stream
+from engines.device.contract import Event, Graph, Step, Stream
 from engines.errors import DeviceError
 
 
@@ -18,11 +19,12 @@ class HostEvent:
 
     def __init__(self) -> None:
         self._reached = threading.Event()
-        self._error: BaseException | None = None  # written once, before _reached is set
+        self._error: BaseException | None = None  # written once, before _reached is set, as is _at_ns
+        self._at_ns = 0
 
     def reach(self, error: BaseException | None) -> None:
         """Called on the stream's thread when all work before the point is done."""
-        self._error = error
+        self._error, self._at_ns = error, time.monotonic_ns()
         self._reached.set()
 
     def synchronize(self) -> None:
@@ -33,6 +35,21 @@ class HostEvent:
     @property
     def done(self) -> bool:
         return self._reached.is_set()
+
+    def elapsed_ms(self, since: HostEvent) -> float:
+        if not (self.done and since.done):
+            raise DeviceError("the time between two events was asked for before both were reached; wait for the later one first")
+        return (self._at_ns - since._at_ns) / 1e6
+
+
+class HostGraph:
+    """Steps, as they were given."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.steps = tuple(steps)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class HostStream:
@@ -47,6 +64,10 @@ class HostStream:
 
     def enqueue(self, work: Callable[..., Any], *args: Any, reads: Sequence[Any] = (), writes: Sequence[Any] = ()) -> None:
         self._give(lambda: self._attempt(work, *args))
+
+    def always(self, work: Callable[[], Any]) -> None:
+        """As ``enqueue``, but run also after a failure: for what keeps order. What it raises is a failure like any other."""
+        self._give(lambda: self._run_step(work))
 
     def upload(self, pixels: np.ndarray, image: np.ndarray) -> None:
         if image is not pixels:
@@ -64,6 +85,14 @@ class HostStream:
     def wait(self, event: Event) -> None:
         self._give(lambda: self._attempt(event.synchronize))
 
+    def capture(self, steps: Sequence[Step]) -> HostGraph:
+        return HostGraph(steps)
+
+    def replay(self, graph: Graph, reads: Sequence[Any] = (), writes: Sequence[Any] = ()) -> None:
+        assert isinstance(graph, HostGraph), "a graph is replayed on the kind of stream that recorded it"
+        for step in graph.steps:
+            self.enqueue(step.work, *step.args)
+
     def close(self) -> None:
         if not self._closed:
             self._closed = True
@@ -76,12 +105,14 @@ class HostStream:
         self._work.put(step)
 
     def _attempt(self, work: Callable[..., Any], *args: Any) -> None:
-        if self._error is not None:
-            return
+        if self._error is None:
+            self._run_step(work, *args)
+
+    def _run_step(self, work: Callable[..., Any], *args: Any) -> None:
         try:
             work(*args)
         except Exception as error:  # handed on to whoever waits for the next event
-            self._error = error
+            self._error = self._error or error
 
     def _reach(self, event: HostEvent) -> None:
         error, self._error = self._error, None
@@ -105,3 +136,6 @@ class HostDevice:
 
     def mirror(self, pixels: np.ndarray) -> np.ndarray:
         return pixels
+
+    def trim(self) -> None:
+        """The operating system sees to it."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engines.align import Aligner, crop_bgr, similarity, template
+from engines.align import Aligner, aligned_crop, crop_bgr, places, template
 from engines.errors import ModelError
 from engines.face import Patch
 from engines.family import Graph, Kit, ModelFile, shape_differences
@@ -14,9 +14,6 @@ from engines.network import FLOATS, Network
 from engines.paste import paste, soft_box
 from engines.session import TensorSpec
 from engines.tensor import SIGNED
-
-SMALLEST_FACE_PX = 12.0
-"""Width of a face from which there is something to restore."""
 
 USUAL_SIDE = 512
 """Of the crop, where a file leaves it open."""
@@ -41,23 +38,14 @@ class Restorer:
 
     def enhance_all(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Patch | None]:
         """See ``engines.enhance.contract.BatchEnhancer``. One run of the network, where its graph takes any number of pictures."""
-        matrices = [self._matrix(image, points) for points in faces]
+        matrices = places(self._aligner, image, faces, self._template)
         seen = [matrix for matrix in matrices if matrix is not None]
         patches = iter(self._restored(image, seen) if seen else [])
         return [None if matrix is None else next(patches) for matrix in matrices]
 
-    def _matrix(self, image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
-        """float32 [2, 3], picture → crop; None for a face that is too small or none."""
-        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
-            return None
-        return similarity(self._aligner.five(image, points), self._template)
-
     def _restored(self, image: np.ndarray, matrices: Sequence[np.ndarray]) -> list[Patch | None]:
         shape = (len(matrices), 3, self._side, self._side)
-        tensor = self._network.tensor(shape)
-        for matrix, planes in zip(matrices, tensor, strict=True):
-            SIGNED.to_tensor(crop_bgr(image, matrix, self._side), planes)
-        results = self._network.run_each(tensor, self._others)
+        results = self._network.look_each([crop_bgr(image, matrix, self._side) for matrix in matrices], SIGNED, self._others)
         if not results or results[0].shape != shape:
             raise self._network.wrong(results, str(list(shape)))
         if not np.isfinite(results[0].sum()):  # one sum is enough: what is no number stays none in it
@@ -70,7 +58,7 @@ class Restorer:
 
     def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
         """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
-        return crop_bgr(image, similarity(self._aligner.five(image, points), self._template), self._side)
+        return aligned_crop(self._aligner, image, points, self._template, self._side)
 
 
 def side_of(spec: TensorSpec) -> int:

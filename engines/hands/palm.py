@@ -10,8 +10,10 @@ import numpy as np
 
 from engines.detect.blazeface import anchor_centres, letterbox
 from engines.face import Roi
-from engines.session import open_session
+from engines.session import Session, open_session
 from engines.store import embedded_model
+
+MODEL = "palm_detection_lite"
 
 SIDE = 192
 LAYERS = ((8, 2), (16, 6))
@@ -41,8 +43,13 @@ class PalmDetector:
 
     def __init__(self) -> None:
         """Raises ``ModelError`` when the embedded model is missing or damaged."""
-        self._session = open_session(embedded_model("palm_detection_lite"))
+        self._session = open_session(embedded_model(MODEL))
         self._anchors = anchor_centres(SIDE, LAYERS)
+
+    @property
+    def networks(self) -> dict[str, Session]:
+        """See ``engines.session.RunsNetworks``."""
+        return {MODEL: self._session}
 
     def detect(self, image: np.ndarray) -> list[Palm]:
         """``image``: uint8 [H, W, 3] BGR. Palms by falling score."""

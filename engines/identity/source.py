@@ -32,7 +32,7 @@ def load_source(paths: Sequence[Path], face: int | None, detector: Detector, mes
 
 def _load(path: Path, face: int | None, detector: Detector, mesh: FaceMesh) -> SourceFace:
     number = 1 if face is None else face
-    image, faces = _look(open_photo(path), number, detector, mesh)
+    image, faces = source_faces(open_photo(path), number, detector, mesh)
     if not faces:
         raise NoFaceError(f"no face was found in {path}; give a photo of a face from the front, large and well lit")
     if not 1 <= number <= len(faces):
@@ -41,8 +41,11 @@ def _load(path: Path, face: int | None, detector: Detector, mesh: FaceMesh) -> S
     return SourceFace(image, faces[number - 1], path.name)
 
 
-def _look(photo: np.ndarray, wanted: int, detector: Detector, mesh: FaceMesh) -> tuple[np.ndarray, list[Landmarks]]:
-    """The photo, turned upright where needed, and its faces, the largest first."""
+def source_faces(photo: np.ndarray, wanted: int, detector: Detector, mesh: FaceMesh) -> tuple[np.ndarray, list[Landmarks]]:
+    """``photo`` (uint8 [H, W, 3] BGR), turned upright where needed, and its faces, the largest first.
+
+    Fewer than ``wanted`` have it looked at once more, for small ones.
+    """
     image, faces = photo, find_faces(photo, detector, mesh)
     for turn in TURNS:
         if faces:

@@ -1,11 +1,12 @@
-"""The five points of a tracked face by a landmark model of the user's choice."""
+"""The five points of tracked faces by a landmark model of the user's choice."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from engines.align import five_of_mesh
-from engines.landmarks.contract import Landmarker
+from engines.landmarks.contract import Landmarker, sought_by_mesh
 
 SCORE_MIN = 0.5
 """Below this the model does not believe itself, and FaceMesh's points are taken."""
@@ -17,9 +18,11 @@ class ModelAligner:
     def __init__(self, model: Landmarker) -> None:
         self._model = model
 
-    def five(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+    def fives(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Raises ``ModelError``."""
-        rough = five_of_mesh(points)
-        box = np.concatenate([points[:, :2].min(0), points[:, :2].max(0)]).astype(np.float32)
-        found = self._model.locate(image, box, rough)
-        return found.five if found.score >= SCORE_MIN and np.isfinite(found.five).all() else rough
+        rough = [sought_by_mesh(points) for points in faces]
+        found = self._model.locate(image, rough)
+        return [
+            own.five if own.score >= SCORE_MIN and np.isfinite(own.five).all() else given.five
+            for own, given in zip(found, rough, strict=True)
+        ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
-from engines.landmarks.contract import Points
+from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_68
 from engines.landmarks.view import View
@@ -25,20 +25,26 @@ SURE = 0.9
 
 
 class Fan4:
-    """Takes RGB in [0, 1], as trained (FaceFusion feeds it BGR). Not thread-safe: one thread at a time."""
+    """Takes RGB in [0, 1], as trained (FaceFusion feeds it BGR, and evens out the contrast of very dark crops; here FaceMesh's points
+    stand in where the model doubts itself). Not thread-safe: one thread at a time."""
 
     def __init__(self, network: Network) -> None:
         self.name = network.name
         self._view = View(network, SIDE, BOX_SHARE, 1.0)
 
-    def locate(self, image: np.ndarray, box: np.ndarray, five: np.ndarray) -> Points:
+    def locate(self, image: np.ndarray, faces: Sequence[Sought]) -> list[Points]:
         """See ``engines.landmarks.contract.Landmarker``."""
-        results, matrix = self._view.look(image, box, five)
+        results, matrices = self._view.look(image, faces)
         results.sort(key=lambda result: result.size)
-        rows = self._view.values(results, 0, (68, 3))
-        heat = self._view.values(results, 1, (68, HEATMAP * HEATMAP))
-        points = to_picture(rows[:, :2] * (SIDE / HEATMAP), matrix)
-        return Points(points, five_of_68(points), float(np.clip(heat.max(1).mean() / SURE, 0, 1)))
+        rows = self._view.values(results, 0, len(faces), (68, 3))
+        heat = self._view.values(results, 1, len(faces), (68, HEATMAP * HEATMAP))
+        scores = np.clip(heat.max(2).mean(1) / SURE, 0, 1)
+        points = [to_picture(row[:, :2] * (SIDE / HEATMAP), matrix) for row, matrix in zip(rows, matrices, strict=True)]
+        return [Points(own, five_of_68(own), float(score)) for own, score in zip(points, scores, strict=True)]
+
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 BGR, as ``engines.landmarks.view.View.crop``."""
+        return self._view.crop(image, points)
 
 
 class Fan4Family:

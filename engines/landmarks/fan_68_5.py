@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from engines.align import inverse, similarity, template
 from engines.errors import ModelError
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
-from engines.landmarks.contract import Points
+from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.network import FLOATS, Network
 
@@ -22,17 +24,19 @@ class Fan68From5:
         self.name = network.name
         self._network = network
 
-    def locate(self, image: np.ndarray, box: np.ndarray, five: np.ndarray) -> Points:
-        """See ``engines.landmarks.contract.Landmarker``; picture and box are not looked at. The five points stay as they were given:
+    def locate(self, image: np.ndarray, faces: Sequence[Sought]) -> list[Points]:
+        """See ``engines.landmarks.contract.Landmarker``; picture and boxes are not looked at. The five points stay as they were given:
         the model knows nothing better."""
-        if not np.isfinite(five).all():
+        fives = np.stack([face.five for face in faces])
+        if not np.isfinite(fives).all():
             raise ModelError(f"{self.name} was given points that are no numbers; give five finite ones, in pixels")
-        matrix = similarity(five, template(TEMPLATE, 1))
-        results = self._network.run(to_picture(five, matrix)[None])
-        if not results or results[0].size != 68 * 2 or not np.isfinite(results[0]).all():
-            raise self._network.wrong(results, "[1, 68, 2] of numbers")
-        points = to_picture(results[0].reshape(68, 2), inverse(matrix))
-        return Points(points, five.astype(np.float32), 1.0)
+        matrices = [similarity(five, template(TEMPLATE, 1)) for five in fives]
+        given = np.stack([to_picture(five, matrix) for five, matrix in zip(fives, matrices, strict=True)])
+        results = self._network.run_each(given)
+        if not results or results[0].size != len(faces) * 68 * 2 or not np.isfinite(results[0]).all():
+            raise self._network.wrong(results, f"[{len(faces)}, 68, 2] of numbers")
+        rows = zip(results[0].reshape(len(faces), 68, 2), matrices, fives, strict=True)
+        return [Points(to_picture(row, inverse(matrix)), five.astype(np.float32), 1.0) for row, matrix, five in rows]
 
 
 class Fan68From5Family:

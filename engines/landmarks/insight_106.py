@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
-from engines.landmarks.contract import Points
+from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_106
 from engines.landmarks.view import View
@@ -24,11 +26,16 @@ class Insight106:
         self.name = network.name
         self._view = View(network, SIDE, BOX_SHARE, 255.0)
 
-    def locate(self, image: np.ndarray, box: np.ndarray, five: np.ndarray) -> Points:
+    def locate(self, image: np.ndarray, faces: Sequence[Sought]) -> list[Points]:
         """See ``engines.landmarks.contract.Landmarker``. The model gives points in [-1, 1] and no score."""
-        results, matrix = self._view.look(image, box, five)
-        points = to_picture((self._view.values(results, 0, (106, 2)) + 1) * (SIDE / 2), matrix)
-        return Points(points, five_of_106(points), 1.0)
+        results, matrices = self._view.look(image, faces)
+        rows = (self._view.values(results, 0, len(faces), (106, 2)) + 1) * (SIDE / 2)
+        points = [to_picture(row, matrix) for row, matrix in zip(rows, matrices, strict=True)]
+        return [Points(own, five_of_106(own), 1.0) for own in points]
+
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 BGR, as ``engines.landmarks.view.View.crop``."""
+        return self._view.crop(image, points)
 
 
 class Insight106Family:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
-from engines.landmarks.contract import Points
+from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_68
 from engines.landmarks.view import View
@@ -25,12 +27,16 @@ class Insight3d68:
         self.name = network.name
         self._view = View(network, SIDE, BOX_SHARE, 255.0)
 
-    def locate(self, image: np.ndarray, box: np.ndarray, five: np.ndarray) -> Points:
+    def locate(self, image: np.ndarray, faces: Sequence[Sought]) -> list[Points]:
         """See ``engines.landmarks.contract.Landmarker``. x and y are given in [-1, 1], depth in the same unit from 0; no score."""
-        results, matrix = self._view.look(image, box, five)
-        rows = self._view.values(results, 0, (VALUES // 3, 3))[-68:]
-        points = to_picture((rows + np.array([1, 1, 0], np.float32)) * np.float32(SIDE / 2), matrix)
-        return Points(points, five_of_68(points), 1.0)
+        results, matrices = self._view.look(image, faces)
+        rows = self._view.values(results, 0, len(faces), (VALUES // 3, 3))[:, -68:] + np.array([1, 1, 0], np.float32)
+        points = [to_picture(row * np.float32(SIDE / 2), matrix) for row, matrix in zip(rows, matrices, strict=True)]
+        return [Points(own, five_of_68(own), 1.0) for own in points]
+
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 BGR, as ``engines.landmarks.view.View.crop``."""
+        return self._view.crop(image, points)
 
 
 class Insight3d68Family:

@@ -9,8 +9,10 @@ import numpy as np
 from engines.face import Roi
 from engines.landmarks.crop import crop_rgb, roi_matrix, to_picture
 from engines.landmarks.facemesh import line_angle
-from engines.session import open_session
+from engines.session import Session, open_session
 from engines.store import embedded_model
+
+MODEL = "iris_landmark"
 
 SIDE = 64
 """Pixels of the square that the model looks at."""
@@ -28,7 +30,12 @@ class Iris:
 
     def __init__(self) -> None:
         """Raises ``ModelError`` when the embedded model is missing or damaged."""
-        self._session = open_session(embedded_model("iris_landmark"))
+        self._session = open_session(embedded_model(MODEL))
+
+    @property
+    def networks(self) -> dict[str, Session]:
+        """See ``engines.session.RunsNetworks``."""
+        return {MODEL: self._session}
 
     def locate(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
         """float32 [2, 5, 2] pixels: centre and four points of the edge of the person's right and left iris.

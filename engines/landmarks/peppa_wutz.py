@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
-from engines.landmarks.contract import Points
+from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_68
 from engines.landmarks.view import View
@@ -28,12 +30,17 @@ class PeppaWutz:
         self.name = network.name
         self._view = View(network, SIDE, BOX_SHARE, 1.0)
 
-    def locate(self, image: np.ndarray, box: np.ndarray, five: np.ndarray) -> Points:
+    def locate(self, image: np.ndarray, faces: Sequence[Sought]) -> list[Points]:
         """See ``engines.landmarks.contract.Landmarker``."""
-        results, matrix = self._view.look(image, box, five)
-        rows = self._view.values(results, 0, (68, 3))
-        points = to_picture(rows[:, :2] * (SIDE / UNITS), matrix)
-        return Points(points, five_of_68(points), float(np.clip(rows[:, 2].mean() / SURE, 0, 1)))
+        results, matrices = self._view.look(image, faces)
+        rows = self._view.values(results, 0, len(faces), (68, 3))
+        scores = np.clip(rows[..., 2].mean(1) / SURE, 0, 1)
+        points = [to_picture(row[:, :2] * (SIDE / UNITS), matrix) for row, matrix in zip(rows, matrices, strict=True)]
+        return [Points(own, five_of_68(own), float(score)) for own, score in zip(points, scores, strict=True)]
+
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 BGR, as ``engines.landmarks.view.View.crop``."""
+        return self._view.crop(image, points)
 
 
 class PeppaWutzFamily:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engines.mask.contract import Mask
-from engines.registry import Registry, import_all
+from engines.registry import Registry
 
-masks: Registry[Callable[..., Mask]] = Registry("mask")
+masks: Registry[Callable[..., Mask]] = Registry("mask", __name__)
 """Those that need no model's file; those that do are in ``engines.family.families``."""
-
-import_all(__name__, __path__)

@@ -6,20 +6,24 @@ A mask of this kind forgets nobody's face: what is not surely a hand stays swapp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import cv2
 import numpy as np
 
-from engines.face import Patch, Roi
+from engines.face import Roi
 from engines.hands.hand import FINGERS, INDEX_KNUCKLE, LITTLE_KNUCKLE, WRIST, Hand, HandLandmarks, roi_from_hand
 from engines.hands.palm import PalmDetector
 from engines.mask import masks
-from engines.mask.shapes import Ramp, Shapes, capsules, limit, polygon
+from engines.mask.contract import Cover
+from engines.mask.shapes import Ramp, Shapes, capsules, limit_all, polygon
+from engines.session import Session
 
 HANDS_MAX = 2
+"""So many for each face."""
 
 LOOK_EVERY = 5
-"""Calls between two searches for palms: a hand takes several frames to reach a face, and a search costs as much as all else."""
+"""Frames between two searches for palms around a face: a hand takes several to reach it, and a search costs as much as all else."""
 
 REACH = 1.1
 """How far around the face's box palms are looked for, in its sizes: the hand's palm is below the face when its fingers touch it."""
@@ -36,7 +40,7 @@ EDGE_SHARE = 0.25
 
 
 class HandsMask:
-    """One face's: hands are followed from call to call. Not thread-safe: one thread at a time."""
+    """Hands are followed from frame to frame, each once however many faces there are. Not thread-safe: one thread at a time."""
 
     name = "hands"
 
@@ -45,39 +49,38 @@ class HandsMask:
         self._palms = PalmDetector()
         self._landmarks = HandLandmarks()
         self._hands: list[Hand] = []
-        self._calls = 0
+        self._frames = 0
 
     @property
-    def runtime(self) -> str:
-        """What runs its models, for people."""
-        return self._landmarks.runtime
+    def networks(self) -> dict[str, Session]:
+        """See ``engines.session.RunsNetworks``."""
+        return {**self._palms.networks, **self._landmarks.networks}
 
-    def limit(self, image: np.ndarray, points: np.ndarray, patch: Patch) -> None:
+    def covers(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Cover]:
         """See ``engines.mask.contract.Mask``."""
-        for hand in self.shapes(image, points):
-            limit(patch, hand)
+        return [partial(limit_all, drawn=hands) for hands in self.shapes(image, faces)]
 
-    def shapes(self, image: np.ndarray, points: np.ndarray) -> Sequence[Shapes]:
-        """See ``engines.mask.contract.ShapeMask``. Looks for hands, once a frame."""
-        if not np.isfinite(points).all():
-            return ()
+    def shapes(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Sequence[Shapes]]:
+        """See ``engines.mask.contract.ShapeMask``. Looks for hands, once a frame; what is a hand is one for every face."""
+        known = [points for points in faces if np.isfinite(points).all()]
         self._hands = self._sure(image, [roi_from_hand(hand) for hand in self._hands])
-        if len(self._hands) < HANDS_MAX and self._calls % LOOK_EVERY == 0:
-            self._hands += self._found(image, points)
-        self._calls += 1
-        return [shape_of(hand.points) for hand in self._hands]
+        for number, points in enumerate(known):
+            if (self._frames - number) % LOOK_EVERY == 0:  # not around all of them in one frame
+                self._hands += self._found(image, points, HANDS_MAX * len(known) - len(self._hands))
+        self._frames += 1
+        return [[shape_of(hand.points) for hand in self._hands]] * len(faces)
 
-    def _found(self, image: np.ndarray, points: np.ndarray) -> list[Hand]:
+    def _found(self, image: np.ndarray, points: np.ndarray, most: int) -> list[Hand]:
         """Hands near the face that are not known yet."""
         left, top, part = _around(image, points)
-        if not part.size:
+        if most <= 0 or not part.size:
             return []
         regions = [Roi(palm.roi.x + left, palm.roi.y + top, palm.roi.size, palm.roi.angle) for palm in self._palms.detect(part)]
         strangers = [region for region in regions if not any(_is_at(region, hand) for hand in self._hands)]
-        return self._sure(image, strangers[: HANDS_MAX - len(self._hands)])
+        return self._sure(image, strangers[: min(most, HANDS_MAX)])
 
     def _sure(self, image: np.ndarray, regions: Sequence[Roi]) -> list[Hand]:
-        hands = [self._landmarks.locate(image, region) for region in regions]
+        hands = self._landmarks.locate(image, regions)
         return [hand for hand in hands if hand.score >= SCORE_MIN and np.isfinite(hand.points).all()]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from engines.face import Patch
 from engines.mask import masks
-from engines.mask.shapes import Ramp, Shapes, limit, polygon
+from engines.mask.contract import Cover
+from engines.mask.shapes import Ramp, Shapes, limit_all, polygon
 from engines.mesh.regions import LIPS
 
 OUTER_LIPS = tuple(LIPS[:20])
@@ -29,14 +30,15 @@ class MouthMask:
             raise ValueError(f"the mouth's strength is {strength}; give a number from 0 (swapped) to 1 (the target's own)")
         self._strength = strength
 
-    def limit(self, image: np.ndarray, points: np.ndarray, patch: Patch) -> None:
-        """See ``engines.mask.contract.Mask``. Works on the box of the mouth alone."""
-        for mouth in self.shapes(image, points):
-            limit(patch, mouth)
+    def covers(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Cover]:
+        """See ``engines.mask.contract.Mask``; the picture is not looked at."""
+        return [partial(limit_all, drawn=shapes) for shapes in self.shapes(image, faces)]
 
-    def shapes(self, image: np.ndarray, points: np.ndarray) -> Sequence[Shapes]:
+    def shapes(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Sequence[Shapes]]:
         """See ``engines.mask.contract.ShapeMask``: 255 outside of the lips, falling inside of them to 255 · (1 - strength)."""
-        ring = points[list(OUTER_LIPS), :2]
+        return [self._lips(points[list(OUTER_LIPS), :2]) for points in faces]
+
+    def _lips(self, ring: np.ndarray) -> Sequence[Shapes]:
         if not self._strength or not np.isfinite(ring).all():
             return ()
         edge = max(1.0, EDGE_SHARE * float(np.ptp(ring[:, 0])))

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from engines.face import Patch
+from engines.jit import compiled
 
 CAPSULE, EDGE, CLOSING = 0, 1, 2
 """Last number of a segment: a capsule; an edge of a polygon; its last edge."""
@@ -68,6 +69,12 @@ def limit(patch: Patch, shapes: Shapes) -> None:
     np.minimum(alpha, drawn(shapes.seen_from(left, top), shapes.ramp, alpha.shape), out=alpha)
 
 
+def limit_all(patch: Patch, drawn: Sequence[Shapes]) -> None:
+    """As ``limit`` for each of ``drawn``."""
+    for shapes in drawn:
+        limit(patch, shapes)
+
+
 def capsules(chains: list[np.ndarray], radius: float) -> np.ndarray:
     """float32 [N, 6]: every stretch of the ``chains`` (float [K, 2] each), round and ``radius`` thick."""
     rows = [np.c_[chain[:-1], chain[1:]] for chain in chains]
@@ -95,7 +102,7 @@ def drawn(segments: np.ndarray, ramp: Ramp, shape: tuple[int, ...]) -> np.ndarra
     return out
 
 
-@numba.njit("void(float32[:, ::1], float32, float32[:, ::1], float32[:, ::1], uint8[:, ::1])", cache=True, nogil=True)
+@compiled("void(float32[:, ::1], float32, float32[:, ::1], float32[:, ::1], uint8[:, ::1])")
 def _measure(segments: np.ndarray, reach: float, distance: np.ndarray, edge: np.ndarray, inside: np.ndarray) -> None:
     """``distance`` float32 [H, W], large before: signed distance to the union where it is less than ``reach``, else something beyond.
 
@@ -135,7 +142,7 @@ def _measure(segments: np.ndarray, reach: float, distance: np.ndarray, edge: np.
                     edge[y, x], inside[y, x] = np.float32(1e9), 0
 
 
-@numba.njit("void(float32[:, ::1], float32[::1], uint8[:, ::1])", cache=True, nogil=True)
+@compiled("void(float32[:, ::1], float32[::1], uint8[:, ::1])")
 def _levels(distance: np.ndarray, ramp: np.ndarray, out: np.ndarray) -> None:
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):

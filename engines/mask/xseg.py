@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 
-from engines.align import Aligner, crop_bgr, similarity, template
-from engines.face import Patch
+from engines.align import Aligner, aligned_crop, crop_bgr, places, template
 from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.mask.contract import Cover, leave
 from engines.mask.lower import SIDE, levels, lower, softened
 from engines.network import FLOATS, Network
 from engines.tensor import UNIT
@@ -24,23 +27,35 @@ class XSeg:
         self._aligner = aligner
         self._planar = network.picture.shape[1] == 3
 
-    def limit(self, image: np.ndarray, points: np.ndarray, patch: Patch) -> None:
-        """See ``engines.mask.contract.Mask``. Raises ``ModelError`` where the network gives something else than its file says."""
-        if not np.isfinite(points).all():
-            return
-        matrix = similarity(self._aligner.five(image, points), template(TEMPLATE, SIDE))
-        results = self._look(crop_bgr(image, matrix, SIDE))
-        if not results or results[0].size != SIDE * SIDE:
-            raise self._network.wrong(results, f"one mask of {SIDE} pixels")
-        lower(patch, softened(levels(results[0].reshape(SIDE, SIDE))), matrix)
+    def covers(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Cover]:
+        """See ``engines.mask.contract.Mask``; one run of the network for all, where its graph takes any number.
 
-    def _look(self, crop: np.ndarray) -> list[np.ndarray]:
+        Raises ``ModelError`` where the network gives something else than its file says.
+        """
+        matrices = places(self._aligner, image, faces, template(TEMPLATE, SIDE))
+        crops = [crop_bgr(image, matrix, SIDE) for matrix in matrices if matrix is not None]
+        shares = iter(self._shares(crops) if crops else ())
+        return [leave if matrix is None else partial(lower, mask=softened(levels(next(shares))), matrix=matrix) for matrix in matrices]
+
+    def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """What the network looks at: uint8 [256, 256, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
+        return aligned_crop(self._aligner, image, points, template(TEMPLATE, SIDE), SIDE)
+
+    def _shares(self, crops: Sequence[np.ndarray]) -> np.ndarray:
+        """float32 [N, 256, 256] in [0, 1]."""
+        results = self._look(crops)
+        if not results or results[0].size != len(crops) * SIDE * SIDE:
+            raise self._network.wrong(results, f"a mask of {SIDE} pixels for each of {len(crops)}")
+        return results[0].reshape(len(crops), SIDE, SIDE)
+
+    def _look(self, crops: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Planes are RGB; pixel by pixel it is BGR, as OpenCV reads it. Both in [0, 1]."""
         if self._planar:
-            return self._network.look(crop, UNIT)
-        tensor = self._network.tensor((1, SIDE, SIDE, 3))
-        np.multiply(crop, np.float32(1 / 255), out=tensor[0])
-        return self._network.run(tensor)
+            return self._network.look_each(crops, UNIT)
+        tensor = self._network.tensor((len(crops), SIDE, SIDE, 3))
+        for crop, pixels in zip(crops, tensor, strict=True):
+            np.multiply(crop, np.float32(1 / 255), out=pixels)
+        return self._network.run_each(tensor)
 
 
 class XSegFamily:

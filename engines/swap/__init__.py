@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engines.registry import Registry, import_all
+from engines.registry import Registry
 from engines.swap.contract import Swapper
 
-swappers: Registry[Callable[[], Swapper]] = Registry("swapper")
-
-import_all(__name__, __path__)
+swappers: Registry[Callable[[], Swapper]] = Registry("swapper", __name__)

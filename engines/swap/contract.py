@@ -40,6 +40,14 @@ class Swapper(Protocol):
 
 
 @runtime_checkable
+class ScalableSwapper(Protocol):
+    """What a swapper offers beside ``Swapper`` if it can do with less."""
+
+    smaller: Swapper | None
+    """Draws the same identity with less work, on the same thread; None where this is the least."""
+
+
+@runtime_checkable
 class BatchSwapper(Protocol):
     """What a swapper offers beside ``Swapper`` if several faces of a picture cost it less together than one by one."""
 

@@ -11,7 +11,8 @@ SIDE, TEMPLATE = 256, "arcface_112_v1"
 
 
 class GhostFamily:
-    """Its embedding keeps its length: it is not normed after the converter."""
+    """Its embedding keeps its length: it is not normed after the converter (FaceFusion). VisoMaster embeds by GHOST's own recogniser, to
+    whose space the converter leads, and picks one of five templates by the pose."""
 
     kind = Kind.SWAPPER
 

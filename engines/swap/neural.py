@@ -8,15 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engines.align import Aligner, MeshAligner, crop_bgr, similarity, template
+from engines.align import Aligner, MeshAligner, aligned_crop, crop_bgr, places, template
+from engines.batch import Batches
 from engines.errors import ModelError
 from engines.face import Patch, SourceFace
 from engines.family import Graph, Kit, ModelFile
 from engines.paste import paste, soft_box
 from engines.session import Session, TensorSpec
 from engines.tensor import UNIT, Norm
-
-SMALLEST_FACE_PX = 12.0
 
 
 class SourceFeed(Protocol):
@@ -66,12 +65,9 @@ class NeuralSwapper:
         self._target, self._source = _inputs(session.inputs, model.name)
         self._planes = np.empty((0, 3, recipe.side, recipe.side), np.float32)
         self._crop = np.empty((recipe.side * boost, recipe.side * boost, 3), np.uint8)
-        self._takes_many = not isinstance(self._target.shape[0], int)
-
-    @property
-    def runtime(self) -> str:
-        """What runs the network, for people."""
-        return self._session.runtime
+        self._batches = Batches(model.name, self._target, session.outputs)
+        self.smaller = None if boost == 1 else NeuralSwapper(model, session, recipe, feed, aligner=self._aligner)
+        """See ``engines.swap.contract.ScalableSwapper``: the same network, on crops of its own size."""
 
     def warm_up(self) -> None:
         """One run with a grey picture: networks allocate, and compile kernels, at their first."""
@@ -90,7 +86,7 @@ class NeuralSwapper:
 
     def swap_all(self, image: np.ndarray, faces: Sequence[np.ndarray], identity: np.ndarray) -> list[Patch | None]:
         """See ``engines.swap.contract.BatchSwapper``. One run of the network for all of them, where its graph takes any number."""
-        matrices = [self._matrix(image, points) for points in faces]
+        matrices = places(self._aligner, image, faces, template(self._recipe.template, len(self._crop)))
         seen = [matrix for matrix in matrices if matrix is not None]
         if not seen:
             return [None] * len(faces)
@@ -109,16 +105,10 @@ class NeuralSwapper:
     def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
         """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
         side = self._recipe.side
-        return crop_bgr(image, similarity(self._aligner.five(image, points), template(self._recipe.template, side)), side)
+        return aligned_crop(self._aligner, image, points, template(self._recipe.template, side), side)
 
     def forget(self, face_id: int) -> None:
         """Nothing is remembered."""
-
-    def _matrix(self, image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
-        """float32 [2, 3], picture → crop; None for a face that is too small or none."""
-        if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
-            return None
-        return similarity(self._aligner.five(image, points), template(self._recipe.template, len(self._crop)))
 
     def _room_for(self, faces: int) -> np.ndarray:
         """float32 [faces · boost², 3, S, S]: the same memory as long as no more faces come than before."""
@@ -140,13 +130,10 @@ class NeuralSwapper:
 
     def _run(self, planes: np.ndarray, source: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """float32 [N, 3, S, S], and where the network also says what is face: float32 [N, S, S] in [0, 1]."""
-        if self._takes_many or len(planes) == 1:
-            return self._ask(planes, source)
-        answers = [self._ask(plane[None], source) for plane in planes]
-        masks = [mask for _, mask in answers if mask is not None]
-        return np.concatenate([picture for picture, _ in answers]), np.concatenate(masks) if masks else None
+        pictures, *masks = self._batches.run(len(planes), lambda rows: self._ask(planes[rows], source))
+        return pictures, masks[0] if masks else None
 
-    def _ask(self, planes: np.ndarray, source: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    def _ask(self, planes: np.ndarray, source: np.ndarray | None) -> list[np.ndarray]:
         feeds: dict[str, np.ndarray] = {self._target.name: planes.astype(self._target.dtype, copy=False)}
         if self._source is not None:
             assert source is not None, "a swapper with a source input prepares one"
@@ -155,7 +142,8 @@ class NeuralSwapper:
         if not results or results[0].shape != planes.shape:
             given = results[0].shape if results else "nothing"
             raise ModelError(f"{self.name} gave {given} where {planes.shape} was expected; check the file with `ffrt models verify`")
-        return results[0].astype(np.float32, copy=False), _mask_of(results[1:], planes.shape)
+        mask = _mask_of(results[1:], planes.shape)
+        return [results[0].astype(np.float32, copy=False), *([] if mask is None else [mask])]
 
     def _alpha(self, shown: np.ndarray | None) -> np.ndarray:
         side = len(self._crop)

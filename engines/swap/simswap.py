@@ -11,7 +11,11 @@ TEMPLATE = "arcface_112_v1"
 
 
 class SimswapFamily:
-    """The network of 256 takes ImageNet's norm, that of 512 plain values; both give plain values, which are not to be normed back."""
+    """The network of 256 takes ImageNet's norm, that of 512 plain values; both give plain values, which are not to be normed back.
+
+    As FaceFusion feeds its exports. VisoMaster lays its own of 512 (inputs `input`, `onnx::Gemm_1`) on arcface_128 and embeds by SimSwap's
+    own recogniser: such a file is taken for FaceFusion's here, and its faces sit a little lower and larger in the crop than there.
+    """
 
     kind = Kind.SWAPPER
 

@@ -29,9 +29,7 @@ ACCEPTED = (
     "synthetic:, or - for standard input"
 )
 
-sources: Registry[SourceKind] = Registry("source")
-
-from rt.capture import camera, media, pipe, synthetic  # noqa: E402, F401  each registers itself
+sources: Registry[SourceKind] = Registry("source", *(f"{__name__}.{module}" for module in ("camera", "media", "pipe", "synthetic")))
 
 
 def open_spec(spec: str, request: CaptureRequest, clock: Clock) -> Source:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import cv2
-import numba
 import numpy as np
 
+from engines.jit import compiled
 from engines.mask.shapes import Ramp, Shapes, drawn, polygon
 from engines.mesh.regions import OVAL
 from engines.swap.contract import Patch
@@ -20,6 +20,11 @@ HIDE_CELLS = 6
 """Cells across a hidden face: its features are a third of its width, so two or three cells each, and nobody can be told."""
 
 
+def warm_up() -> None:
+    """Compiles what the first patch would otherwise wait for."""
+    blend(np.zeros((1, 1, 3), np.uint8), Patch(np.zeros((1, 1, 3), np.uint8), np.zeros((1, 1), np.uint8), 0, 0))
+
+
 def blend(pixels: np.ndarray, patch: Patch, opacity: float = 1.0) -> None:
     """Lays ``patch`` over ``pixels`` (uint8 [H, W, 3] BGR), in place; ``opacity`` in [0, 1] scales its alpha."""
     height, width = patch.alpha.shape
@@ -27,7 +32,7 @@ def blend(pixels: np.ndarray, patch: Patch, opacity: float = 1.0) -> None:
     _blend(region, patch.pixels, patch.alpha, round(opacity * 256))
 
 
-@numba.njit("void(uint8[:, :, :], uint8[:, :, ::1], uint8[:, ::1], int64)", cache=True, nogil=True)
+@compiled("void(uint8[:, :, :], uint8[:, :, ::1], uint8[:, ::1], int64)")
 def _blend(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, opacity: int) -> None:
     """Integer arithmetic: (a · (255 · 256 - w) + b · w) / (255 · 256), rounded; w = alpha · opacity."""
     whole, half = np.uint32(65280), np.uint32(32640)

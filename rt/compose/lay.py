@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from engines.mask.contract import Cover, Mask
 from engines.swap.contract import Patch
 from rt.compose import host
-from rt.options import Blending, Look
+from rt.options import Blending
 
 
-def lay(pixels: np.ndarray, points: np.ndarray, patch: Patch, look: Look, opacity: float) -> None:
-    """Lays ``patch`` over ``pixels`` (uint8 [H, W, 3] BGR) in place, as ``look`` says; the patch is changed too.
+def covers_of(masks: Sequence[Mask], pixels: np.ndarray, faces: Sequence[np.ndarray]) -> list[tuple[Cover, ...]]:
+    """What every mask says of each face (float32 [468, 3] FaceMesh landmarks) in ``pixels`` (uint8 [H, W, 3] BGR, not swapped yet)."""
+    said = [mask.covers(pixels, faces) for mask in masks]
+    return [tuple(each[number] for each in said) for number in range(len(faces))]
 
-    ``points``: float32 [468, 3] FaceMesh landmarks of the face that it is for, pixels.
-    """
-    for mask in look.masks:
-        mask.limit(pixels, points, patch)
-    if look.blending is Blending.SEAMLESS:
+
+def lay(pixels: np.ndarray, patch: Patch, covers: Sequence[Cover], blending: Blending, opacity: float) -> None:
+    """Lays ``patch`` over ``pixels`` (uint8 [H, W, 3] BGR) in place; the patch is changed too. ``covers``: of the face it is for."""
+    for cover in covers:
+        cover(patch)
+    if blending is Blending.SEAMLESS:
         host.match_seam(pixels, patch)
     host.blend(pixels, patch, opacity)

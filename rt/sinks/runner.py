@@ -37,8 +37,8 @@ class SinkState(StrEnum):
 class SinkRunner:
     """Runs one sink. ``offer`` is called by the line, everything else of the sink by the runner's thread."""
 
-    def __init__(self, sink: Sink, clock: Clock, metrics: Metrics, stop: threading.Event, changed: Callable[[], None]) -> None:
-        """``stop`` ends waits between tries; ``changed`` is called, without arguments, whenever ``state`` has changed."""
+    def __init__(self, sink: Sink, clock: Clock, metrics: Metrics, changed: Callable[[], None]) -> None:
+        """``changed`` is called, without arguments, whenever ``state`` has changed."""
         self.sink = sink
         self.slots_needed = (LOSSLESS_DEPTH if sink.lossless else 1) + 1
         """Slots this sink may hold: those waiting and the one in hand."""
@@ -49,9 +49,10 @@ class SinkRunner:
         """When the next try begins, on the line's clock; None but while retrying. Any thread may read it."""
         self._clock = clock
         self._metrics = metrics
-        self._stop = stop
         self._changed = changed
         self._box: Mailbox[Frame] = Mailbox(LOSSLESS_DEPTH if sink.lossless else 1, sink.lossless)
+        self._ended = threading.Event()
+        self._hurry = threading.Event()
         self._frames = 0  # runner thread, as are the next two
         self._tries = 0
         self._reconnects = 0
@@ -65,12 +66,20 @@ class SinkRunner:
     def offer(self, frame: Frame) -> None:
         """Leaves a frame, whose slot the caller has retained for this sink. Blocks only for a lossless sink that is behind."""
         displaced = self._box.put(frame)
-        if displaced is not None:
+        if displaced is frame and self._ended.is_set():  # removed a moment ago: it misses nothing
+            _release(frame)
+        elif displaced is not None:
             self._lose(displaced)
 
     def end(self) -> None:
         """No more frames come; what waits is still written."""
+        self._ended.set()
+        self._hurry.set()
         self._box.close()
+
+    def hurry(self) -> None:
+        """Waits for no further try: the line is coming to its end."""
+        self._hurry.set()
 
     def join(self, timeout_s: float) -> bool:
         """True when the thread has ended."""
@@ -162,7 +171,7 @@ class SinkRunner:
         log.warning("%s; next try in %d s", error, pause_s, extra={"sink": self.sink.name})
         for frame in self._box.drain():
             self._lose(frame)
-        return self._clock.wait_until(self.retry_at_ns, self._stop)
+        return self._clock.wait_until(self.retry_at_ns, self._hurry)
 
     def _fail(self, error: SinkError) -> None:
         self.error = error

@@ -5,6 +5,7 @@ A face that was there is looked for where it was (mesh from mesh); the detector 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -50,6 +51,8 @@ class Mesh(Protocol):
 
     def locate(self, image: np.ndarray, roi: Roi) -> Landmarks: ...
 
+    def locate_all(self, image: np.ndarray, rois: Sequence[Roi]) -> Sequence[Landmarks]: ...
+
 
 class Iris(Protocol):
     """What the tracker needs of ``engines.landmarks.iris.Iris``."""
@@ -62,10 +65,12 @@ class Tracker:
 
     def __init__(self, detector: Detector, mesh: Mesh, options: TrackOptions, iris: Iris | None = None) -> None:
         """``iris``: where given, it says where the eyes of every face that is seen look."""
-        self._detector = detector
+        self._detector = self._next_detector = detector
         self._mesh = mesh
         self._options = self._next_options = options
         self._iris = iris
+        self.patience = 1
+        """The detector looks for further faces so many times less often than the options say. Set between two updates."""
         self._tracks: list[Track] = []
         self._removed: list[int] = []
         self._next_id = 1
@@ -76,13 +81,16 @@ class Tracker:
         """Takes effect with the next frame, as a whole; faces keep their ids. Any thread."""
         self._next_options = options
 
+    def find_with(self, detector: Detector) -> None:
+        """Another detector from the next frame on. Any thread, but it is the tracker's alone from then on."""
+        self._next_detector = detector
+
     def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
         """The faces of ``image`` (uint8 [H, W, 3] BGR): seen, held or lost, the longest known first."""
-        self._options = self._next_options
+        self._options, self._detector = self._next_options, self._next_detector
         if self._cuts.is_cut(image):
             self._keep([track for track in self._tracks if self._is_unmoved(track, image)])
-        for track in self._tracks:
-            self._follow(track, image, captured_ns)
+        self._follow(image, captured_ns)
         self._merge_doubles()
         if self._wants_detector():
             self._detect(image, captured_ns)
@@ -106,15 +114,17 @@ class Tracker:
 
     # --- following ---
 
-    def _follow(self, track: Track, image: np.ndarray, captured_ns: int) -> None:
-        if track.is_lost(self._options.hold_frames):
-            track.miss(captured_ns, self._options.hold_frames)
-            return  # nobody knows where to look: the detector is to find it
-        found = self._mesh.locate(image, roi_from_points(track.raw))
-        if found.score > SCORE_MIN and self._is_large(found):
-            track.accept(found, captured_ns, self._options.smoothing)
-        else:
-            track.miss(captured_ns, self._options.hold_frames)
+    def _follow(self, image: np.ndarray, captured_ns: int) -> None:
+        """Looks for every face where it was. Where one is lost nobody knows where to look: the detector is to find it."""
+        hold = self._options.hold_frames
+        near = [track for track in self._tracks if not track.is_lost(hold)]
+        found = iter(self._mesh.locate_all(image, [roi_from_points(track.raw) for track in near]))
+        for track in self._tracks:
+            face = next(found) if track in near else None
+            if face is not None and face.score > SCORE_MIN and self._is_large(face):
+                track.accept(face, captured_ns, self._options.smoothing)
+            else:
+                track.miss(captured_ns, hold)
 
     def _is_unmoved(self, track: Track, image: np.ndarray) -> bool:
         """Somebody stepping before the camera looks like a cut, too; the others' faces then stay where they are."""
@@ -143,7 +153,7 @@ class Tracker:
             return min(missing) == 1 or self._frames % DETECT_LOST_EVERY == 0
         if not self._tracks:
             return True
-        return len(self._tracks) < self._options.max_faces and self._frames % self._options.detect_every == 0
+        return len(self._tracks) < self._options.max_faces and self._frames % (self._options.detect_every * self.patience) == 0
 
     def _detect(self, image: np.ndarray, captured_ns: int) -> None:
         """Adopts the faces that no track has, the largest first."""

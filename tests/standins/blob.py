@@ -20,7 +20,7 @@ def pattern(count: int) -> np.ndarray:
 
 
 def points(sketch: Sketch, given: str, count: int, white: float) -> tuple[str, str]:
-    """Steps [1, count, 2]: the points in pixels of the crop; and [1, 1, 1, 1]: the brightest red over ``white``.
+    """Steps [N, count, 2]: the points in pixels of the crop; and [N, 1, 1, 1]: the brightest red over ``white``.
 
     The blob's middle is the mean of red less blue. Values that are not 0…``white`` push the points away.
     """
@@ -31,5 +31,5 @@ def points(sketch: Sketch, given: str, count: int, white: float) -> tuple[str, s
     bright = s.op("ReduceMax", red, axes=[2, 3], keepdims=1)
     off = s.mul(s.sub(s.div(bright, COLOUR[0] / 255 * white), 1.0), BRIGHT_PX)
     x, y = (s.div(s.total(s.mul(weight, place)), total) for place in s.grid(red))
-    middle = s.shape(s.op("Concat", s.add(x, off), y, axis=3), 1, 1, 2)
+    middle = s.shape(s.op("Concat", s.add(x, off), y, axis=3), -1, 1, 2)
     return s.add(middle, s.const(pattern(count)[None])), s.div(bright, float(white))

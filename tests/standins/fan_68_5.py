@@ -19,8 +19,8 @@ SHIFT = (0.05, -0.03)
 """What is added to all of them, in sides of the crop."""
 
 
-def fan_68_5(path: Path) -> Path:
-    """[1, 5, 2] → [1, 68, 2]."""
+def fan_68_5(path: Path, *, batch: int | str = 1) -> Path:
+    """[batch, 5, 2] → [batch, 68, 2]."""
     s = Sketch()
     found = s.add(s.op("MatMul", s.const(shares()[None]), "input"), s.const(SHIFT))
-    return s.save(path, [("input", (1, 5, 2))], [(found, "output", (1, 68, 2))])
+    return s.save(path, [("input", (batch, 5, 2))], [(found, "output", (batch, 68, 2))])

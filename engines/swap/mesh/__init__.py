@@ -3,6 +3,15 @@
 texture.py (photo → flat map) → identity.py (all photos → what is kept) → light.py and swapper.py (every frame), over kernels.py.
 """
 
-from engines.registry import import_all
+from __future__ import annotations
 
-import_all(__name__, __path__)
+from engines.swap import swappers
+from engines.swap.contract import Swapper
+
+
+@swappers.register("mesh")
+def mesh() -> Swapper:
+    """Its kernels take numba, which is imported for those alone who wear it."""
+    from engines.swap.mesh.swapper import MeshSwapper
+
+    return MeshSwapper()

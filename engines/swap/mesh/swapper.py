@@ -9,7 +9,6 @@ import numpy as np
 from engines.face import Landmarks, Patch, SourceFace
 from engines.mesh import regions
 from engines.mesh.topology import VERTICES, Topology, brow_line, smoothstep, topology
-from engines.swap import swappers
 from engines.swap.mesh import kernels
 from engines.swap.mesh.colour import LOG_OFFSET
 from engines.swap.mesh.facing import Facing
@@ -23,7 +22,6 @@ SEAM_FOREHEAD, SEAM_SIDE, SEAM_JAW = 0.34, 0.24, 0.15
 SMALLEST_FACE_PX = 12.0
 
 
-@swappers.register("mesh")
 class MeshSwapper:
     """``swap`` and ``forget`` belong to one thread; ``prepare`` is any thread's."""
 

@@ -1,0 +1,142 @@
+"""What becomes of a command: the Studio's, the gallery's and the presets' names for it. Knows nothing of networks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+
+from app.addresses import AddressBook
+from app.control.messages import (
+    Command,
+    IdentityCommand,
+    Numbers,
+    Output,
+    PresetCommand,
+    QuitCommand,
+    ShowCommand,
+    StartCommand,
+    State,
+    StopCommand,
+)
+from app.errors import NotLiveError
+from app.gallery import Gallery
+from app.presets import Presets
+from app.settings import SourceSettings
+from app.studio import Studio
+from rt.address import shown
+
+
+class ControlService:
+    """Any thread. A command may take seconds; ``state`` and ``numbers`` take microseconds and hold nobody."""
+
+    def __init__(
+        self,
+        studio: Studio,
+        *,
+        gallery: Gallery | None = None,
+        presets: Presets | None = None,
+        addresses: AddressBook | None = None,
+        show: Callable[[], None] | None = None,
+        leave: Callable[[], None] | None = None,
+    ) -> None:
+        """``gallery``, ``presets`` and ``addresses``: the user's otherwise. ``show`` brings the window to the front and ``leave`` asks the
+        program to end; each is called on some thread and must return at once."""
+        self.studio = studio
+        self.gallery = gallery or Gallery()
+        self.presets = presets or Presets()
+        self._addresses = addresses or AddressBook()
+        self._show, self._leave = show, leave
+        self._guard = threading.Lock()
+        self._preset: str | None = None  # guarded by _guard, as is the next
+        self._face: tuple[str, SourceSettings] | None = None
+
+    def obey(self, command: Command) -> State:
+        """Raises ``AppError``, ``RtError``, ``EngineError``."""
+        match command:
+            case StartCommand():
+                self.studio.start()
+            case StopCommand():
+                self.studio.stop()
+            case PresetCommand():
+                self._take_preset(command.name)
+            case IdentityCommand():
+                self._wear(command)
+            case ShowCommand():
+                self._call(self._show, "there is no window to be shown: ffrt runs with --headless")
+            case QuitCommand():
+                self._call(self._leave, "this ffrt cannot be ended from here; end it where it was started")
+        return self.state()
+
+    def state(self) -> State:
+        studio = self.studio
+        settings, session = studio.settings, studio.session
+        outputs: tuple[Output, ...] = ()
+        video = None
+        if session is not None:
+            video = None if session.line.video is None else str(session.line.video)
+            facts = [(runner.sink.name, runner.statistics()) for runner in session.line.runners]
+            outputs = tuple(Output(name=name, state=fact["state"], frames=fact["frames"], error=fact.get("error")) for name, fact in facts)
+        with self._guard:
+            face = self._face[0] if self._face is not None and self._face[1] == settings.source else None
+            preset = self._preset
+        return State(
+            state=studio.state,
+            error=studio.error,
+            preset=preset,
+            face=face,
+            photos=len(settings.source.photos),
+            input=_without_folder(settings.input.spec),
+            video=video,
+            outputs=outputs,
+        )
+
+    def numbers(self) -> Numbers | None:
+        """None where nothing runs."""
+        found = self.studio.metrics()
+        if found is None:
+            return None
+        return Numbers(
+            frames_in=found.frames_in,
+            frames_out=found.frames_out,
+            dropped=found.dropped,
+            age_ms=found.age_ms,
+            lost_frames=found.lost_frames,
+        )
+
+    def snapshot(self) -> bytes:
+        """PNG of the next picture. Raises ``NotLiveError``."""
+        done, data = cv2.imencode(".png", self.studio.snapshot(), [cv2.IMWRITE_PNG_COMPRESSION, 1])
+        if not done:
+            raise NotLiveError("the picture could not be made a PNG; try again")
+        return data.tobytes()
+
+    def _take_preset(self, name: str) -> None:
+        preset = self.presets.load(name)
+        self.studio.revise(lambda settings: preset.applied(settings, self._addresses.url))
+        with self._guard:
+            self._preset = name
+
+    def _wear(self, command: IdentityCommand) -> None:
+        name = None
+        if command.face is not None:
+            identity = self.gallery.find(command.face)
+            name, source = identity.name, identity.source
+        else:
+            source = SourceSettings(photos=tuple(map(Path, command.photos or ())))
+        self.studio.revise(lambda settings: settings.model_copy(update={"source": source}))
+        with self._guard:
+            self._face = None if name is None else (name, source)
+
+    @staticmethod
+    def _call(what: Callable[[], None] | None, otherwise: str) -> None:
+        if what is None:
+            raise NotLiveError(otherwise)
+        what()
+
+
+def _without_folder(spec: str) -> str:
+    """A file by its name alone."""
+    return Path(spec).name if "/" in spec and "://" not in spec and not spec.startswith("synthetic:") else shown(spec)

@@ -1,0 +1,176 @@
+"""`ffrt ctl`: controls an ffrt that was started with `--control`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import cyclopts
+from cyclopts import Parameter
+
+from app import console
+from app.errors import UsageError
+
+if TYPE_CHECKING:
+    from app.control.client import ControlClient
+
+ctl = cyclopts.App(name="ctl", help="Controls an ffrt that was started with --control: from scripts, or another terminal.")
+
+Port = Annotated[int | None, Parameter(help="where it listens; that of the newest otherwise.")]
+AsJson = Annotated[bool, Parameter(negative="", help="print JSON instead of lines.")]
+
+
+@ctl.command
+def state(*, port: Port = None, json: AsJson = False) -> int:
+    """Says how things stand."""
+    _print(_client(port).ask("state"), json)
+    return 0
+
+
+@ctl.command
+def start(*, port: Port = None, json: AsJson = False) -> int:
+    """Goes live, and returns once pictures flow."""
+    _print(_client(port).tell("start"), json)
+    return 0
+
+
+@ctl.command
+def stop(*, port: Port = None, json: AsJson = False) -> int:
+    """Ends the run in order; the program stays."""
+    _print(_client(port).tell("stop"), json)
+    return 0
+
+
+@ctl.command
+def quit(*, port: Port = None, json: AsJson = False) -> int:
+    """Ends the program in order."""
+    _print(_client(port).tell("quit"), json)
+    return 0
+
+
+@ctl.command
+def preset(name: str, /, *, port: Port = None, json: AsJson = False) -> int:
+    """Takes over a preset.
+
+    Parameters
+    ----------
+    name
+        as in `ffrt presets list`.
+    """
+    _print(_client(port).tell("preset", name=name), json)
+    return 0
+
+
+@ctl.command
+def identity(*given: str, nobody: Annotated[bool, Parameter(negative="")] = False, port: Port = None, json: AsJson = False) -> int:
+    """Wears another face.
+
+    Parameters
+    ----------
+    given
+        photo(s) of one person, or the name of a face of the gallery (`ffrt faces list`).
+    nobody
+        the picture passes as it is: the face that is filmed is seen.
+    """
+    if nobody == bool(given):
+        raise UsageError("give photos, or the name of a face of the gallery, or --nobody")
+    client = _client(port)
+    if nobody:
+        answer = client.tell("identity", nobody=True)
+    elif len(given) == 1 and not Path(given[0]).exists():
+        answer = client.tell("identity", face=given[0])
+    else:
+        answer = client.tell("identity", photos=[str(Path(photo).absolute()) for photo in given])
+    _print(answer, json)
+    return 0
+
+
+@ctl.command
+def snapshot(file: Path, /, *, port: Port = None, json: AsJson = False) -> int:
+    """Writes the next picture as a PNG.
+
+    Parameters
+    ----------
+    file
+        where to; `-` writes it to standard output.
+    """
+    from app.files import write_atomically
+
+    picture = _client(port).snapshot()
+    if str(file) == "-":
+        sys.stdout.buffer.write(picture)
+        return 0
+    write_atomically(file, picture)
+    console.print_json({"file": str(file), "bytes": len(picture)}) if json else console.note(f"wrote {file}")
+    return 0
+
+
+@ctl.command
+def metrics(*, port: Port = None) -> int:
+    """Prints the numbers in Prometheus' text format."""
+    console.print_text(_client(port).metrics())
+    return 0
+
+
+@ctl.command
+def watch(*, count: int | None = None, port: Port = None) -> int:
+    """Prints every event as one line of JSON, until Ctrl-C or the end of the program.
+
+    Parameters
+    ----------
+    count
+        end after so many events.
+    """
+    if count is not None and count < 1:
+        raise UsageError(f"--count {count} was given; give 1 or more")
+    left = count
+
+    def heard(event: dict[str, Any]) -> bool:
+        nonlocal left
+        console.print_text(json_module.dumps(event, ensure_ascii=False))
+        sys.stdout.flush()
+        left = None if left is None else left - 1
+        return left != 0
+
+    _client(port).watch(heard)
+    return 0
+
+
+@ctl.command
+def schema() -> int:
+    """Prints the JSON Schema of all that is said; needs no running ffrt."""
+    from app.control.messages import schema as made
+
+    console.print_json(made())
+    return 0
+
+
+@ctl.command
+def token() -> int:
+    """Says in which file the token lies that a program of your own needs; the token itself is not shown."""
+    from app.control import guard
+    from app.folders import data_folder
+
+    guard.token()
+    console.print_text(str(data_folder() / guard.TOKEN_FILE))
+    return 0
+
+
+def _client(port: int | None) -> ControlClient:
+    from app.control.client import ControlClient
+    from app.errors import ControlError
+    from app.instance import control_port
+
+    console.set_up_logging(False)
+    chosen = port or control_port()
+    if chosen is None:
+        raise ControlError(
+            "no ffrt with a control interface runs; start one with `ffrt --headless --control`, or give its port with --port"
+        )
+    return ControlClient(chosen)
+
+
+def _print(state: dict[str, Any], as_json: bool) -> None:
+    console.print_json(state) if as_json else console.print_state(state)

@@ -1,0 +1,1 @@
+"""The cards of the window, a file each: what a person can set, page by page."""

@@ -1,0 +1,266 @@
+"""Face: the gallery. A press wears a face; photos come by drop, paste, dialogue, and go with undo."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QGridLayout,
+    QInputDialog,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
+
+from app.errors import AppError
+from app.gallery import Gallery, Identity, Removed
+from app.gui.cards.card import Bench, Card, changed, note, show_note
+from app.gui.flow import Flow
+from app.gui.icons import icon
+from app.gui.picture import rounded_pixmap
+from app.gui.words import tr
+from app.gui.worker import shown_error
+from app.settings import Settings, SourceSettings
+
+TILE_PX = 84
+TILES_ACROSS = 3
+HOTKEYS = 9
+
+PHOTO_ENDINGS = "*.jpg *.jpeg *.png *.webp *.bmp *.heic *.avif *.tif *.tiff"
+
+
+class Tile(QToolButton):
+    """One face: its picture, its name, and which key wears it."""
+
+    wished = Signal(object)
+    """The ``Identity``."""
+    menu_wished = Signal(object, QPoint)
+
+    def __init__(self, identity: Identity, number: int, bench: Bench) -> None:
+        super().__init__()
+        self.identity = identity
+        self.setObjectName("face")
+        self.setCheckable(True)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+        self.setIconSize(QSize(TILE_PX, TILE_PX))
+        self.setFixedWidth(TILE_PX + 10)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(lambda at: self.menu_wished.emit(self.identity, self.mapToGlobal(at)))
+        self.clicked.connect(lambda: self.wished.emit(self.identity))
+        key = tr("Key {number}").format(number=number) if number <= HOTKEYS else ""
+        star = tr("favourite") if identity.favourite else ""
+        self.setAccessibleName(", ".join(part for part in (identity.name, star, key) if part))
+        self.setToolTip("\n".join(part for part in (identity.name, key, identity.problem) if part))
+        self._picture = QPixmap()
+        self._theme = bench.theme
+        self._retext()
+
+    def show_picture(self, file: Path) -> None:
+        side = round(TILE_PX * self.devicePixelRatioF())
+        pixmap = QPixmap(str(file)).scaled(
+            side, side, Qt.AspectRatioMode.KeepAspectRatioByExpanding, Qt.TransformationMode.SmoothTransformation
+        )
+        self.setIcon(QIcon(rounded_pixmap(pixmap)))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802  Qt's names
+        """The menu by keyboard, and Return as a press."""
+        if event.key() in (Qt.Key.Key_Menu, Qt.Key.Key_F2, Qt.Key.Key_Delete):
+            self.menu_wished.emit(self.identity, self.mapToGlobal(self.rect().center()))
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def _retext(self) -> None:
+        name = ("★ " if self.identity.favourite else "") + self.identity.name.replace("&", "&&")
+        self.setText(self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, TILE_PX - 4))
+
+
+class FaceCard(Card):
+    """Everything that reads photos is done behind; the newest answer counts."""
+
+    offered = Signal(str, str, object)
+    """A message, the words of what can be done about it, and what does it."""
+
+    def __init__(self, bench: Bench, gallery: Gallery | None = None) -> None:
+        super().__init__(tr("Face"), bench)
+        self.gallery = gallery or Gallery()
+        self._source = SourceSettings()
+        self._identities: tuple[Identity, ...] = ()
+        self.tiles: list[Tile] = []
+        self._grid = QGridLayout()
+        self._grid.setSpacing(8)
+        self._grid.setColumnStretch(TILES_ACROSS, 1)
+        self._grid_holder = QWidget()
+        self._grid_holder.setLayout(self._grid)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self.hint, self.busy = note("warn"), note()
+        self.none = QPushButton(tr("No face"))
+        self.none.setToolTip(tr("The picture passes as it is."))
+        self.none.clicked.connect(lambda: self.changed.emit(changed("source", photos=(), face=None)))
+        self.choose = QPushButton(tr("Add photos…"))
+        self.choose.clicked.connect(self._ask_for_photos)
+        help_text = QLabel(tr("Drop photos here, or paste them. Keys 1 to 9 change the face while live."))
+        help_text.setObjectName("muted")
+        help_text.setWordWrap(True)
+        for item in (help_text, self._grid_holder, self.busy, self.hint):
+            self.column.addWidget(item)
+        self.column.addLayout(Flow(self.choose, self.none))
+        self.read()
+
+    def read(self) -> None:
+        """What the gallery holds now."""
+        self.bench.worker("photos").run(self.gallery.identities, self._take, self._refuse)
+
+    def wear(self, identity: Identity) -> None:
+        try:
+            source = identity.source
+        except AppError as error:
+            self._refuse(error)
+            return
+        self.changed.emit(changed("source", photos=source.photos, face=source.face))
+
+    def wear_number(self, number: int) -> None:
+        """By hotkey, from 1."""
+        if number <= len(self._identities):
+            self.wear(self._identities[number - 1])
+
+    def add_photos(self, photos: Sequence[Path]) -> None:
+        """Of one person; they are worn once they are in the gallery."""
+        self._add(partial(self.gallery.add, tuple(photos)))
+
+    def add_made(self, make: Callable[[], Path]) -> None:
+        """As ``add_photos``, of a photo that ``make`` writes, on the worker's thread, into a folder that is then deleted."""
+
+        def add() -> Identity:
+            photo = make()
+            try:
+                return self.gallery.add([photo])
+            finally:
+                shutil.rmtree(photo.parent, ignore_errors=True)
+
+        self._add(add)
+
+    def _add(self, work: Callable[[], Identity]) -> None:
+        show_note(self.busy, tr("Looking for the face…"))
+        show_note(self.hint, "")
+        self.bench.worker("photos").run(work, self._added, self._refuse)
+
+    def show_settings(self, settings: Settings) -> None:
+        self._source = settings.source
+        worn = self.worn
+        for tile in self.tiles:
+            tile.setChecked(worn is not None and tile.identity.id == worn.id)
+        if worn is not None:
+            show_note(self.hint, "\n".join(dict.fromkeys(tr(str(hint)) for photo in worn.photos for hint in photo.hints)))
+        else:
+            others = ", ".join(path.name for path in settings.source.photos)
+            show_note(self.hint, tr("Worn: {photos}").format(photos=others) if others else "")
+
+    @property
+    def worn(self) -> Identity | None:
+        """The face of the gallery whose photos the settings name."""
+        photos = set(self._source.photos)
+        return next((one for one in self._identities if photos and photos <= {photo.file for photo in one.photos}), None)
+
+    def shut(self) -> None:
+        self.gallery.close()
+
+    # --- what comes back ---
+
+    def _take(self, identities: tuple[Identity, ...]) -> None:
+        self._identities = identities
+        for tile in self.tiles:
+            tile.deleteLater()
+        self.tiles = [self._tile(identity, number) for number, identity in enumerate(identities, 1)]
+        for number, tile in enumerate(self.tiles):
+            self._grid.addWidget(tile, number // TILES_ACROSS, number % TILES_ACROSS, Qt.AlignmentFlag.AlignLeft)
+        self.show_settings(Settings(source=self._source))
+
+    def _tile(self, identity: Identity, number: int) -> Tile:
+        tile = Tile(identity, number, self.bench)
+        tile.setIcon(icon("face", self.bench.theme().muted, side=TILE_PX))
+        tile.wished.connect(self.wear)
+        tile.wished.connect(lambda _: self.show_settings(Settings(source=self._source)))  # a press alone checks nothing
+        tile.menu_wished.connect(self._menu)
+
+        def show(file: Path) -> None:
+            if tile in self.tiles:
+                tile.show_picture(file)
+
+        self.bench.worker("photos").run(partial(self.gallery.thumbnail, identity), show, lambda _: None)
+        return tile
+
+    def _added(self, identity: Identity) -> None:
+        show_note(self.busy, "")
+        self.wear(identity)
+        self.read()
+
+    def _refuse(self, error: BaseException) -> None:
+        show_note(self.busy, "")
+        self.offered.emit(shown_error(error), "", None)
+
+    # --- one face ---
+
+    def _menu(self, identity: Identity, at: QPoint) -> None:
+        menu = QMenu(self)
+        for text, act in (
+            (tr("Wear"), partial(self.wear, identity)),
+            (tr("Add photos…"), partial(self._ask_for_further, identity)),
+            (tr("Rename…"), partial(self._rename, identity)),
+            (tr("No favourite") if identity.favourite else tr("Favourite"), partial(self.set_favourite, identity)),
+            (tr("Remove"), partial(self.remove, identity)),
+        ):
+            action = QAction(text, menu)
+            action.setEnabled(not identity.built_in or text == tr("Wear"))
+            action.triggered.connect(lambda _checked=False, act=act: act())
+            menu.addAction(action)
+        menu.popup(at)
+
+    def rename(self, identity: Identity, name: str) -> None:
+        self._then_read(partial(self.gallery.rename, identity.id, name))
+
+    def set_favourite(self, identity: Identity) -> None:
+        self._then_read(partial(self.gallery.set_favourite, identity.id, not identity.favourite))
+
+    def remove(self, identity: Identity) -> None:
+        """With a way back for as long as the window is open."""
+
+        def removed(what: Removed) -> None:
+            self.offered.emit(tr("{name} was removed.").format(name=what.name), tr("Undo"), partial(self._restore, what))
+            self.read()
+
+        self.bench.worker("photos").run(partial(self.gallery.remove, identity.id), removed, self._refuse)
+
+    def _restore(self, removed: Removed) -> None:
+        self._then_read(partial(self.gallery.restore, removed))
+
+    def _then_read(self, work: partial[Identity]) -> None:
+        self.bench.worker("photos").run(work, lambda _: self.read(), self._refuse)
+
+    def _rename(self, identity: Identity) -> None:
+        name, given = QInputDialog.getText(self, tr("Rename"), tr("Name"), text=identity.name)
+        if given:
+            self.rename(identity, name)
+
+    def _ask_for_photos(self) -> None:
+        photos = self._asked_files()
+        if photos:
+            self.add_photos(photos)
+
+    def _ask_for_further(self, identity: Identity) -> None:
+        photos = self._asked_files()
+        if photos:
+            self._then_read(partial(self.gallery.add_photos, identity.id, photos))
+
+    def _asked_files(self) -> list[Path]:
+        names, _ = QFileDialog.getOpenFileNames(self, tr("Choose photos of one person"), "", f"{tr('Photos')} ({PHOTO_ENDINGS});;* (*)")
+        return [Path(name) for name in names]

@@ -1,0 +1,162 @@
+"""Look: how the face is worn. A row a setting, each with its reset; what changes is seen at once while live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Signal
+
+from app.gui.cards.card import Bench, Card, changed, note, show_note
+from app.gui.fields import ChecksField, Choice, ChoiceField, Field, SliderField, bounds
+from app.gui.words import later, tr
+from app.gui.worker import shown_error
+from app.offers import Part, parts_of, runtimes_here
+from app.settings import LookSettings, Settings
+from engines.family import Kind
+from rt.options import Blending, OnLost
+
+DEFAULTS = LookSettings()
+
+NAMES = {
+    "mesh": later("Mesh (built in)"),
+    "hands": later("Hands before the face"),
+    "mouth": later("Mouth"),
+    "blazeface-full": later("BlazeFace, near and far"),
+    "blazeface-short": later("BlazeFace, near only"),
+}
+"""Of parts that come with the program; models bear their own."""
+
+LOST = {
+    OnLost.HOLD: later("Hold briefly, then blur"),
+    OnLost.BLUR: later("Blur at once"),
+    OnLost.FREEZE: later("Freeze the picture"),
+    OnLost.SHOW: later("Show the real face"),
+}
+
+SEAMS = {Blending.SOFT: later("Soft edge"), Blending.SEAMLESS: later("Match colours along the edge")}
+
+
+class LookCard(Card):
+    """Some of the look's settings."""
+
+    dragged = Signal(object, str)
+    """A ``Change`` and the name of the setting: one step of the history until ``settled``."""
+    settled = Signal()
+
+    def __init__(self, heading: str, bench: Bench) -> None:
+        super().__init__(heading, bench)
+        self.fields: dict[str, Field] = {}
+        self._hint = note()
+
+    def add(self, name: str, field: Field) -> None:
+        self.fields[name] = field
+        field.wished.connect(partial(self._wish, name))
+        field.settled.connect(self.settled)
+        self.column.addWidget(field)
+
+    def slider(self, name: str, title: str, step: float, hint: str = "") -> None:
+        low, high = bounds(LookSettings, name)
+        self.add(name, SliderField(title, self.bench.theme, low, high, step, hint))
+
+    def choice(self, name: str, title: str, choices: Iterable[Choice] = (), hint: str = "") -> None:
+        field = ChoiceField(title, self.bench.theme, hint)
+        field.offer(tuple(choices))
+        self.add(name, field)
+
+    def offer_parts(self, name: str, kind: Kind, none: str | None = None) -> None:
+        """Fills the list in behind; ``none``: the words for no part at all."""
+
+        def offer(parts: tuple[Part, ...]) -> None:
+            field = self.fields[name]
+            assert isinstance(field, ChoiceField | ChecksField)
+            choices = [Choice(part.name, part_name(part.name), _missing(part)) for part in parts]
+            field.offer([Choice(None, none), *choices] if none is not None else choices)
+            if any(part.missing for part in parts):
+                show_note(self._hint, tr("Grey ones are not on this computer yet. `ffrt models pull NAME` fetches one."))
+                self.column.addWidget(self._hint)
+
+        self.bench.worker("models").run(partial(parts_of, kind), offer, lambda error: self.said.emit(shown_error(error)))
+
+    def offer_runtimes(self) -> None:
+        """As ``offer_parts``."""
+
+        def offer(parts: tuple[Part, ...]) -> None:
+            field = self.fields["runtime"]
+            assert isinstance(field, ChoiceField)
+            field.offer([Choice("auto", tr("Automatic")), *(Choice(part.name, part.name, part.missing) for part in parts)])
+
+        self.bench.worker("models").run(runtimes_here, offer, lambda error: self.said.emit(shown_error(error)))
+
+    def show_settings(self, settings: Settings) -> None:
+        for name, field in self.fields.items():
+            field.show_value(getattr(settings.look, name), getattr(DEFAULTS, name))
+
+    def _wish(self, name: str, value: Any) -> None:
+        change = changed("look", **{name: value})
+        if isinstance(self.fields[name], SliderField):
+            self.dragged.emit(change, name)
+        else:
+            self.changed.emit(change)
+
+
+def look_cards(bench: Bench) -> list[LookCard]:
+    """In the order of the page."""
+    return [card(bench) for card in (_swap_card, _edge_card, _sharpen_card, _movement_card, _engine_card)]
+
+
+def _swap_card(bench: Bench) -> LookCard:
+    card = LookCard(tr("Swap"), bench)
+    card.choice("swapper", tr("What draws the face"))
+    card.slider("opacity", tr("Strength"), 0.01, tr("0 shows the person filmed, 1 the face worn."))
+    card.slider("pixel_boost", tr("Finer by"), 1, tr("A neural swapper works on so many times its own size; the mesh needs none."))
+    card.offer_parts("swapper", Kind.SWAPPER)
+    return card
+
+
+def _edge_card(bench: Bench) -> LookCard:
+    card = LookCard(tr("Edges"), bench)
+    card.add("masks", ChecksField(tr("Stays yours"), bench.theme))
+    card.choice("blending", tr("Seam"), (Choice(value, tr(text)) for value, text in SEAMS.items()))
+    card.offer_parts("masks", Kind.MASK)
+    return card
+
+
+def _sharpen_card(bench: Bench) -> LookCard:
+    card = LookCard(tr("Sharpen"), bench)
+    card.choice("enhancer", tr("Enhancer"))
+    card.slider("enhancer_opacity", tr("Enhancer's strength"), 0.01)
+    card.slider("enhancer_weight", tr("Keep the face"), 0.01, tr("CodeFormer alone: 0 a fine picture, 1 the face that it was given."))
+    card.offer_parts("enhancer", Kind.ENHANCER, tr("None"))
+    return card
+
+
+def _movement_card(bench: Bench) -> LookCard:
+    card = LookCard(tr("Movement"), bench)
+    card.slider("smoothing", tr("Steadiness"), 0.01, tr("0 follows every move at once, 1 steadies fully."))
+    card.slider("max_faces", tr("Faces at once"), 1)
+    card.choice("on_lost", tr("When the face is lost"), (Choice(value, tr(text)) for value, text in LOST.items()))
+    card.slider("hold_frames", tr("Pictures to hold"), 1, tr("For so many pictures a face that is not found is predicted."))
+    return card
+
+
+def _engine_card(bench: Bench) -> LookCard:
+    card = LookCard(tr("Finding and running"), bench)
+    card.choice("detector", tr("What finds faces"), hint=tr("Another one takes a short restart of the line."))
+    card.slider("detect_every", tr("Look for new faces every … pictures"), 1)
+    card.choice("runtime", tr("What runs models"), [Choice("auto", tr("Automatic"))])
+    card.offer_parts("detector", Kind.DETECTOR)
+    card.offer_runtimes()
+    return card
+
+
+def part_name(name: str) -> str:
+    """For people, in their language."""
+    return tr(NAMES[name]) if name in NAMES else name
+
+
+def _missing(part: Part) -> str:
+    return tr("Not on this computer: run `{command}`").format(command=part.missing) if part.missing else ""
+
+

@@ -1,0 +1,99 @@
+"""Program: language, colours, how to start; and what to pass on when something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton
+
+from app.diagnostics import diagnostics
+from app.gui.cards.card import Bench, Card, note, show_note
+from app.gui.fields import Choice, Combo, fill
+from app.gui.flow import Flow
+from app.gui.words import LANGUAGES, tr
+from app.report import versions
+from app.settings import Settings
+from app.state import State
+
+
+class ProgramCard(Card):
+    """What is not of the line: it goes into the State, not into the Settings."""
+
+    state_wished = Signal(object)
+    """A function State → State."""
+
+    def __init__(self, bench: Bench, state: State) -> None:
+        super().__init__(tr("Program"), bench)
+        self._settings = Settings()
+        self._shown_language = state.language
+        self.language, self.theme = Combo(), Combo()
+        languages = [Choice(None, tr("As the system")), *(Choice(code, name) for code, name in LANGUAGES.items())]
+        themes = [Choice(None, tr("As the system")), Choice("light", tr("Light")), Choice("dark", tr("Dark"))]
+        for title, box, choices, value, field in (
+            (tr("Language"), self.language, languages, state.language, "language"),
+            (tr("Colours"), self.theme, themes, state.theme, "theme"),
+        ):
+            label = QLabel(title)
+            label.setBuddy(box)
+            box.setAccessibleName(title)
+            fill(box, choices, value)
+            box.activated.connect(self._wish(field, box.currentData))
+            self.column.addWidget(label)
+            self.column.addWidget(box)
+        self.restart = note()
+        self.column.addWidget(self.restart)
+        self.minimised, self.live = QCheckBox(tr("Start minimised")), QCheckBox(tr("Go live at the start"))
+        for check, on, field in ((self.minimised, state.start_minimised, "start_minimised"), (self.live, state.start_live, "start_live")):
+            check.setChecked(on)
+            check.clicked.connect(self._wish(field, check.isChecked))
+            self.column.addWidget(check)
+
+    def _wish(self, field: str, value: Callable[[], object]) -> Callable[[], None]:
+        def wish() -> None:
+            chosen = value()
+            self.state_wished.emit(lambda state: state.model_copy(update={field: chosen}))
+            if field in ("language", "theme"):
+                show_note(self.restart, tr("From the next start of ffrt on."))
+
+        return wish
+
+
+class HelpCard(Card):
+    """Keys, version, diagnostics."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(tr("Help"), bench)
+        self._settings = Settings()
+        keys = QLabel(
+            "\n".join(
+                f"{key}  ·  {text}"
+                for key, text in (
+                    ("1 – 9", tr("wear a face")),
+                    ("Ctrl+L", tr("go live, or stop")),
+                    ("Ctrl+S", tr("take a snapshot")),
+                    ("Ctrl+Z", tr("undo")),
+                    ("Ctrl+Shift+Z", tr("redo")),
+                    ("Alt+1 – 6", tr("open a page")),
+                )
+            )
+        )
+        keys.setWordWrap(True)
+        self.copy = QPushButton(tr("Copy diagnostics"))
+        self.copy.setToolTip(tr("Versions, machine and settings, without names of files, addresses and devices."))
+        self.copy.clicked.connect(self._copy)
+        self.copied = note()
+        about = QLabel(f"ffrt {versions().get('ffrt', '')}")
+        about.setObjectName("muted")
+        self.column.addWidget(keys)
+        self.column.addLayout(Flow(self.copy))
+        self.column.addWidget(self.copied)
+        self.column.addWidget(about)
+
+    def show_settings(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(diagnostics(self._settings))
+        show_note(self.copied, tr("Copied: it names no person, no file and no address."))

@@ -1,0 +1,200 @@
+"""Rows for one setting each: a label, a control, and a button that sets it back. Bounds come from the Settings themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
+
+from app.gui.cards.card import row
+from app.gui.icons import icon
+from app.gui.theme import Theme
+from app.gui.words import tr
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry of a list."""
+
+    value: Any
+    text: str
+    reason: str = ""
+    """Why it cannot be chosen; empty where it can."""
+
+
+def bounds(model: type[BaseModel], name: str) -> tuple[float, float]:
+    """The least and the greatest value that ``model`` accepts for ``name``."""
+    given = model.model_fields[name].metadata
+    low, high = (next(value for item in given if (value := getattr(item, key, None)) is not None) for key in ("ge", "le"))
+    return float(low), float(high)
+
+
+class Field(QWidget):
+    """One row. Main thread."""
+
+    wished = Signal(object)
+    """The value that a person chose."""
+    settled = Signal()
+    """A drag of the control is over."""
+
+    def __init__(self, title: str, theme: Callable[[], Theme], hint: str = "") -> None:
+        super().__init__()
+        self.title = title
+        self.label = QLabel(title)
+        self.label.setToolTip(hint)
+        self.label.setWordWrap(True)
+        self.reset = QToolButton()
+        self.reset.setObjectName("quiet")
+        self.reset.setIcon(icon("reset", theme().muted, side=18))
+        self.reset.setToolTip(tr("Set back: {name}").format(name=title))
+        self.reset.setAccessibleName(self.reset.toolTip())
+        self.reset.clicked.connect(lambda: self.wished.emit(self.default))
+        self.default: Any = None
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(0, 0, 0, 0)
+        self.column.setSpacing(4)
+
+    def show_value(self, value: Any, default: Any) -> None:
+        self.default = default
+        policy = self.reset.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.reset.setSizePolicy(policy)
+        self.reset.setVisible(value != default)
+
+
+class SliderField(Field):
+    """A number between two bounds."""
+
+    def __init__(self, title: str, theme: Callable[[], Theme], low: float, high: float, step: float, hint: str = "") -> None:
+        super().__init__(title, theme, hint)
+        self._low, self._step = low, step
+        self._whole = float(step).is_integer()
+        self.slider = _Slider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, round((high - low) / step))
+        self.slider.setPageStep(max(1, self.slider.maximum() // 10))
+        self.slider.setAccessibleName(title)
+        self.slider.setToolTip(hint)
+        self.slider.valueChanged.connect(self._choose)
+        self.slider.sliderReleased.connect(self.settled)
+        self.number = QLabel()
+        self.number.setObjectName("muted")
+        self.label.setBuddy(self.slider)
+        self.column.addLayout(row(self.label, self.number, self.reset))
+        self.column.addWidget(self.slider)
+
+    def show_value(self, value: float, default: float) -> None:
+        super().show_value(value, default)
+        with QSignalBlocker(self.slider):
+            if not self.slider.isSliderDown():  # what comes back late must not pull it out of the hand
+                self.slider.setValue(round((value - self._low) / self._step))
+        self.number.setText(f"{value:.0f}" if self._whole else f"{value:.2f}")
+
+    def _choose(self, position: int) -> None:
+        value = self._low + position * self._step
+        self.wished.emit(round(value) if self._whole else round(value, 4))
+
+
+class ChoiceField(Field):
+    """One of several. What cannot be chosen is grey, and says why."""
+
+    def __init__(self, title: str, theme: Callable[[], Theme], hint: str = "") -> None:
+        super().__init__(title, theme, hint)
+        self.box = Combo()
+        self.box.setAccessibleName(title)
+        self.box.setToolTip(hint)
+        self.box.activated.connect(lambda at: self.wished.emit(self.box.itemData(at)))
+        self.label.setBuddy(self.box)
+        self.column.addLayout(row(self.label, self.reset))
+        self.column.addWidget(self.box)
+        self._value: Any = None
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        fill(self.box, choices, self._value)
+
+    def show_value(self, value: Any, default: Any) -> None:
+        super().show_value(value, default)
+        self._value = value
+        select(self.box, value)
+
+
+class ChecksField(Field):
+    """Any number of several."""
+
+    def __init__(self, title: str, theme: Callable[[], Theme], hint: str = "") -> None:
+        super().__init__(title, theme, hint)
+        self.boxes: dict[Any, QCheckBox] = {}
+        self.column.addLayout(row(self.label, self.reset))
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(6)
+        self.column.addLayout(self._rows)
+        self._value: tuple[Any, ...] = ()
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        for box in self.boxes.values():
+            box.deleteLater()
+        self.boxes.clear()
+        for choice in choices:
+            box = QCheckBox(choice.text)
+            box.setEnabled(not choice.reason)
+            box.setToolTip(choice.reason)
+            box.setAccessibleName(f"{self.title}: {choice.text}")
+            box.setAccessibleDescription(choice.reason)
+            box.clicked.connect(self._choose)
+            self.boxes[choice.value] = box
+            self._rows.addWidget(box)
+        self.show_value(self._value, self.default)
+
+    def show_value(self, value: tuple[Any, ...], default: Any) -> None:
+        super().show_value(value, default)
+        self._value = value
+        for name, box in self.boxes.items():
+            box.setChecked(name in value)
+
+    def _choose(self) -> None:
+        others = tuple(name for name in self._value if name not in self.boxes)
+        self.wished.emit((*(name for name, box in self.boxes.items() if box.isChecked()), *others))
+
+
+class _Slider(QSlider):
+    """A page that is scrolled must not move what lies under the wheel."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802  Qt's name
+        event.ignore()
+
+
+class Combo(QComboBox):
+    """As wide as its place and not as its longest entry."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(8)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        event.ignore()
+
+
+def fill(box: QComboBox, choices: Sequence[Choice], value: Any) -> None:
+    """Offers ``choices`` with ``value`` chosen."""
+    box.clear()
+    for choice in choices:
+        box.addItem(choice.text, choice.value)
+        if choice.reason:
+            at = box.count() - 1
+            box.setItemData(at, choice.reason, Qt.ItemDataRole.ToolTipRole)
+            box.model().item(at).setEnabled(False)  # type: ignore[attr-defined]
+    select(box, value)
+
+
+def select(box: QComboBox, value: Any) -> None:
+    """Chooses ``value``; one that is not offered (a model's path, a preset from elsewhere) is added."""
+    at = next((at for at in range(box.count()) if box.itemData(at) == value), -1)
+    if at < 0:
+        box.addItem(str(value), value)
+        at = box.count() - 1
+    box.setCurrentIndex(at)

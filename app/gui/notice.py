@@ -1,0 +1,55 @@
+"""One message above the picture, with what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton
+
+from app.gui.words import tr
+
+
+class Notice(QFrame):
+    """Hidden while there is nothing to say. Main thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("notice")
+        self._label = QLabel()
+        self._label.setWordWrap(True)
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._act: Callable[[], None] | None = None
+        self.action = QPushButton()
+        self.action.clicked.connect(self._do)
+        self.dismiss = QToolButton()
+        self.dismiss.setObjectName("quiet")
+        self.dismiss.setText("✕")
+        self.dismiss.setAccessibleName(tr("Close this message"))
+        self.dismiss.setToolTip(tr("Close this message"))
+        self.dismiss.clicked.connect(lambda: self.say(""))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 8, 8, 8)
+        row.addWidget(self._label, 1)
+        row.addWidget(self.action)
+        row.addWidget(self.dismiss, 0, Qt.AlignmentFlag.AlignTop)
+        self.hide()
+
+    def say(self, text: str, offer: str = "", act: Callable[[], None] | None = None) -> None:
+        """``offer``: the words of a button that does ``act`` and takes the message away."""
+        self._label.setText(text)
+        self._label.setAccessibleName(text)
+        self._act = act
+        self.action.setText(offer)
+        self.action.setVisible(bool(offer))
+        self.setVisible(bool(text))
+
+    def text(self) -> str:
+        return self._label.text()
+
+    def _do(self) -> None:
+        act = self._act
+        self.say("")
+        if act is not None:
+            act()

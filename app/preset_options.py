@@ -1,0 +1,68 @@
+"""`--preset NAME` on the command line: what the preset holds stands in for the options that were not given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cyclopts
+
+from app.errors import PresetError
+from app.face_options import NO_MASK
+from app.live_options import FIRST_FREE
+from app.presets import Preset, Presets
+from app.settings import InputSettings, LookSettings, SourceSettings
+
+if TYPE_CHECKING:
+    from cyclopts.argument import ArgumentCollection
+
+OPTION = "--preset"
+
+LOOK_OPTIONS = {"masks": "mask", "blending": "blend"}
+"""Field of the look → its option, where the two are not called the same."""
+
+
+def fill_from_preset(app: cyclopts.App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """A cyclopts config: runs after the command line is read, before anything is called. Raises ``PresetError`` or ``StoreError``."""
+    asked = arguments.get(OPTION, None)
+    if asked is None or not asked.tokens:
+        return
+    name = asked.tokens[-1].value
+    options = options_of(Presets().load(name), name)
+    cyclopts.config.Dict(options, source=f"preset {name!r}", use_commands_as_keys=False)(app, commands, arguments)
+
+
+def options_of(preset: Preset, name: str) -> dict[str, Any]:
+    """Option without its dashes → value, as the configurations of cyclopts have them. ``name`` is for errors."""
+    options = _look(preset.look)
+    if preset.source is not None:
+        options |= _source(preset.source)
+    if preset.input is not None:
+        options |= _input(preset.input, name)
+    if preset.output is not None:
+        output = preset.output
+        options |= {"to": list(output.addresses), "overwrite": output.overwrite, "null": output.null}
+        device = FIRST_FREE if output.virtual_camera == "" else output.virtual_camera
+        options |= {"virtual-camera": device, "record": output.record, "bitrate": output.bitrate_bps}
+    return {option: _written(value) for option, value in options.items() if value is not None}
+
+
+def _look(look: LookSettings) -> dict[str, Any]:
+    options = {LOOK_OPTIONS.get(field, field.replace("_", "-")): value for field, value in look.model_dump(mode="json").items()}
+    return {**options, "mask": options["mask"] or [NO_MASK]}
+
+
+def _source(source: SourceSettings) -> dict[str, Any]:
+    return {"source": [str(photo) for photo in source.photos], "source-face": source.face}
+
+
+def _input(wanted: InputSettings, name: str) -> dict[str, Any]:
+    if (wanted.width is None) != (wanted.height is None):
+        raise PresetError(f"the preset {name!r} gives a width or a height alone; give both, or none")
+    size = None if wanted.width is None else f"{wanted.width}x{wanted.height}"
+    options = {"input": wanted.spec, "size": size, "fps": wanted.fps, "fourcc": wanted.fourcc}
+    return {**options, "loop": wanted.loop, "timecode": wanted.timecode}
+
+
+def _written(value: Any) -> Any:
+    """As on the command line: it reads numbers from words."""
+    return value if isinstance(value, bool | list) else str(value)

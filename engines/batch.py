@@ -1,0 +1,48 @@
+"""Several pictures through one network: in one run where it takes them, one by one where it does not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engines.errors import ModelError
+from engines.session import TensorSpec
+
+log = logging.getLogger(__name__)
+
+Ask = Callable[[slice], Sequence[np.ndarray]]
+"""Runs the network for some of the pictures; every result has a row for each. Raises ``ModelError``."""
+
+
+class Batches:
+    """Not thread-safe: one thread at a time."""
+
+    def __init__(self, name: str, picture: TensorSpec, outputs: Sequence[TensorSpec]) -> None:
+        """``name``: of the model, for messages.
+
+        Several pictures are given at once if the file leaves their number open, of what goes in and of all that comes out: some
+        leave the input alone open and then work on one picture.
+        """
+        self._name = name
+        self._at_once = not any(spec.shape and isinstance(spec.shape[0], int) for spec in (picture, *outputs))
+
+    def run(self, count: int, ask: Ask) -> list[np.ndarray]:
+        """The results of ``count`` pictures. A file that promises more than it can is found out at the first try, and said once."""
+        if self._at_once or count == 1:
+            try:
+                return self._checked(count, ask(slice(0, count)))
+            except ModelError as error:
+                if count == 1:
+                    raise
+                self._at_once = False
+                log.warning("%s takes one picture at a time, whatever its file says (%s)", self._name, error)
+        rows = [self._checked(1, ask(slice(number, number + 1))) for number in range(count)]
+        return [np.concatenate([np.atleast_1d(value) for value in column]) for column in zip(*rows, strict=True)]
+
+    def _checked(self, count: int, results: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """One picture's results are its caller's to judge."""
+        if count > 1 and any(result.shape[:1] != (count,) for result in results):
+            raise ModelError(f"{self._name} gave {', '.join(str(list(result.shape)) for result in results)} for {count} pictures")
+        return list(results)
