@@ -28,7 +28,8 @@ class Facing:
         linear = self._fit @ (points - points.mean(0))  # by least squares, from the mean face to the points
         return np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]])  # normals go by its cofactors
 
-    def share(self, points: np.ndarray) -> np.ndarray:
-        """float32 [468] in [0, 1]: 1 where the surface at ``points`` [468, 3] faces the viewer, 0 where it is edge-on or behind."""
-        turned = self.normals @ self.turn(points)
+    def share(self, turn: np.ndarray) -> np.ndarray:
+        """float32 [468] in [0, 1]: 1 where the surface of a face that is turned by ``turn`` faces the viewer, 0 where it is edge-on or
+        behind."""
+        turned = self.normals @ turn
         return smoothstep(-turned[:, 2] / (np.linalg.norm(turned, axis=1) + 1e-12), EDGE_ON, PLAIN).astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,13 +14,29 @@ from engines.swap.mesh import kernels
 from engines.swap.mesh.colour import LOG_OFFSET
 from engines.swap.mesh.facing import Facing
 from engines.swap.mesh.identity import MeshIdentity, prepare
-from engines.swap.mesh.light import Light, Nearness
+from engines.swap.mesh.light import Light, Nearness, contrast
 from engines.swap.mesh.registration import Draw, registered
 
 SEAM_FOREHEAD, SEAM_SIDE, SEAM_JAW = 0.34, 0.24, 0.15
 """Width over which the patch fades out toward the oval, in inter-ocular distances."""
 
 SMALLEST_FACE_PX = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeshPlan:
+    """What is drawn of one face in one frame."""
+
+    points: np.ndarray
+    """float32 [468, 3] pixels of the picture."""
+    box: tuple[int, int, int, int]
+    """Left, top, right, bottom of what the mesh covers of the picture."""
+    gain: np.ndarray
+    """float32 [468, 3] BGR: the light, log units."""
+    kept: float
+    """As ``engines.swap.mesh.light.contrast`` takes it."""
+    turn: np.ndarray
+    """float64 [3, 3]: see ``Facing.turn``."""
 
 
 class MeshSwapper:
@@ -41,19 +58,36 @@ class MeshSwapper:
         return prepare([registered(face, _drawing(face)) for face in faces])
 
     def swap(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, face_id: int, captured_ns: int) -> Patch | None:
+        plan = self.plan(image, points, identity, face_id, captured_ns)
+        return None if plan is None else self.draw(plan, identity)
+
+    def plan(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, face_id: int, captured_ns: int) -> MeshPlan | None:
+        """As ``swap``, all but the drawing: for whoever draws elsewhere. The picture's colours are looked at here."""
         if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
             return None
-        place = self._mesh.extend(points)
-        box = inside(place, image.shape)
+        box = inside(self._mesh.extend(points), image.shape)
         if box is None:
             return None
-        left, top, right, bottom = box
-        if face_id not in self._lights:
-            self._lights[face_id] = Light(self._near)
-        light = self._lights[face_id]
+        light = self._lights.setdefault(face_id, Light(self._near))
         gain = light.gains(image, points, identity, captured_ns)
-        patch = self._clear_patch(left, top, right, bottom)
-        self._draw(patch, place, gain, light.contrast(gain, identity), self._facing.share(points), identity)
+        return MeshPlan(points, box, gain, light.kept(identity), self._facing.turn(points))
+
+    def draw(self, plan: MeshPlan, identity: MeshIdentity) -> Patch:
+        """Draws what ``plan`` says. The patch is valid until the next call."""
+        patch = self._clear_patch(*plan.box)
+        place = self._mesh.extend(plan.points)
+        texture = identity.texture_for(float(np.ptp(place[:, 0])))
+        far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
+        place[:, :2] -= np.array([patch.left, patch.top], np.float32)
+        kept = contrast(plan.gain, plan.kept)
+        gain = np.exp(plan.gain) * kept
+        bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(plan.gain) * (1 - kept)  # what detail is pulled towards
+        cover = self._cover.copy()
+        cover[:VERTICES] *= self._facing.share(plan.turn)
+        uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
+        kernels.draw(
+            patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, cover, self._ringed(gain), self._ringed(bias), texture
+        )
         return patch
 
     def warm_up(self) -> None:
@@ -75,21 +109,6 @@ class MeshSwapper:
         alpha = self._alpha[:count].reshape(height, width)
         alpha[:] = 0
         return Patch(self._pixels[: count * 3].reshape(height, width, 3), alpha, left, top)
-
-    def _draw(
-        self, patch: Patch, place: np.ndarray, light: np.ndarray, kept: np.ndarray, turned: np.ndarray, identity: MeshIdentity
-    ) -> None:
-        texture = identity.texture_for(float(np.ptp(place[:, 0])))
-        far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
-        place[:, :2] -= np.array([patch.left, patch.top], np.float32)
-        gain = np.exp(light) * kept
-        bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(light) * (1 - kept)  # what detail is pulled towards
-        cover = self._cover.copy()
-        cover[:VERTICES] *= turned
-        uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
-        kernels.draw(
-            patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, cover, self._ringed(gain), self._ringed(bias), texture
-        )
 
     def _ringed(self, values: np.ndarray) -> np.ndarray:
         """float32 [468 + R, 3]: the rings inside eyes and mouth take the values of their rims."""
