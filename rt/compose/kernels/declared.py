@@ -80,7 +80,23 @@ KERNELS: dict[str, Kernel] = {
         },
     ),
     **_declare("seam.cu", {"seam_cells": "u8* int int int Face* u8* u8* int u8*"}, block=(32, 1, 1), phases=True),
-    **_declare("seam.cu", {"seam_membrane": "u8* int int float* u8*"}, block=(512, 1, 1), phases=True),
+    **_declare(
+        "seam.cu",
+        dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* int int float* u8*"),
+        block=(512, 1, 1),
+        phases=True,
+    ),
+    **_declare("match.cu", {"match_sums": "u8* int int int Face* u8* u8* u8* float*"}, block=(256, 1, 1), phases=True),
+    **_declare("match.cu", {"match_fit": "float* int float float*"}, block=(32, 1, 1)),
+    **_declare(
+        "bands.cu",
+        {
+            "bands_begin": "u8* int int int Face* u8* u8* u8* float*",
+            "bands_halve": "Face* float* int float*",
+            "bands_sum": "Face* float* float* float* int float*",
+            "bands_lay": "u8* int int int Face* u8* u8* u8* float* float*",
+        },
+    ),
     **_declare("hide.cu", {"hide_cells": "u8* int int int Face* u8*"}, block=(256, 1, 1), phases=True),
     **_declare("hide.cu", {"hide_face": "u8* int int int Face* u8* int int float* int float*"}),
     **_declare(
@@ -112,6 +128,9 @@ KERNELS: dict[str, Kernel] = {
             "mesh_patch": "Face* float* int* u8* int u64* u8* u8*",
         },
     ),
-    **_declare("overlay.cu", {"paint_timecode": "u8* int int int u8* int int"}),
+    **_declare(
+        "overlay.cu",
+        {"paint_timecode": "u8* int int int u8* int int", "paint_badge": "u8* int int int u8* int int int int int"},
+    ),
 }
 """By name."""
