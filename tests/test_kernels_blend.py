@@ -82,7 +82,7 @@ def test_a_patch_that_is_the_frame_in_other_light_becomes_the_frame(kernels: Hos
     patch = Patch(lit[5:55, 10:70].copy(), np.full((50, 60), 255, np.uint8), 10, 5)
     box = Box(kernels, patch, frame)
     fit = fit_of(kernels, box, None, 1.0)
-    run(kernels, "lay_patch", (60, 50, 1), *box.shape, patch.pixels, patch.alpha, None, fit, None, 0, 0)
+    run(kernels, "lay_patch", (60, 50, 1), *box.shape, patch.pixels, patch.alpha, None, fit, None)
     assert np.abs(box.frame.check().astype(int) - frame).max() <= 2  # the patch was rounded before: twice that at most
 
 
@@ -176,7 +176,9 @@ def cells_of(alpha: np.ndarray, frame: np.ndarray, patch: np.ndarray) -> np.ndar
 def membrane_of(kernels: HostKernels, cells: np.ndarray) -> np.ndarray:
     rows, columns = cells.shape[:2]
     scratch, membrane = Guarded((4 * 4096,), np.float32), Guarded((rows, columns, 3))
-    run(kernels, "seam_poisson", (512, 1, 1), cells, columns, rows, scratch.array, membrane.array)
+    face = records.new_faces(1)
+    records.set_box(face, 0, 0, columns, rows, 1)  # of a patch so small that its cells are its pixels
+    run(kernels, "seam_poisson", (512, 1, 1), cells, records.words(face), scratch.array, membrane.array)
     scratch.check()
     return membrane.check().astype(int) - 128
 

@@ -85,10 +85,10 @@ class Drawn:
         count = len(self._tables.triangles)
         run(self._kernels, "mesh_raster", (32 * count, 1, 1), self.vertices, self._tables.triangles, count, self.face, self.nearest.array)
 
-    def patch(self) -> Patch:
+    def patch(self, limit: np.ndarray | None = None) -> Patch:
         self.raster()
         pixels, alpha = Guarded((self.height, self.width, 3)), Guarded((self.height, self.width))
-        source = (self.vertices, self._tables.triangles, self.texture, len(self.texture), self.nearest.array)
+        source = (self.vertices, self._tables.triangles, self.texture, len(self.texture), limit, self.nearest.array)
         run(self._kernels, "mesh_patch", self.box, self.face, *source, pixels.array, alpha.array)
         return Patch(pixels.check(), alpha.check(), *self.plan.box[:2])
 
@@ -137,14 +137,14 @@ def test_a_face_is_drawn_as_by_the_processor(
 
 
 @settings(max_examples=15, deadline=None)
-@given(opacity=st.floats(0, 1), limited=st.booleans(), **anywhere)
+@given(opacity=st.floats(0, 1), is_limited=st.booleans(), **anywhere)
 def test_drawn_onto_the_frame_it_is_the_patch_blended(
     kernels: HostKernels,
     tables: MeshTables,
     swapper: MeshSwapper,
     identity: MeshIdentity,
     opacity: float,
-    limited: bool,
+    is_limited: bool,
     x: float,
     y: float,
     size: float,
@@ -158,10 +158,11 @@ def test_drawn_onto_the_frame_it_is_the_patch_blended(
     if plan is None:
         return
     it = Drawn(kernels, tables, plan, identity, opacity)
-    limit = noise(it.height, it.width, 1, seed)[..., 0].copy() if limited else None
-    patch = it.patch()
+    limit = noise(it.height, it.width, 1, seed)[..., 0].copy() if is_limited else None
+    patch, limited = it.patch(), it.patch(limit)
     if limit is not None:
         np.minimum(patch.alpha, limit, out=patch.alpha)
+    np.testing.assert_array_equal(limited.alpha, patch.alpha)
     host.blend(wanted, patch, opacity)
     it.draw(frame.array, limit)
     np.testing.assert_array_equal(frame.check(), wanted)

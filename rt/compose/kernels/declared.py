@@ -75,14 +75,14 @@ KERNELS: dict[str, Kernel] = {
         "paste.cu",
         {
             "paste_planes": "u8* int int int Face* float* int int u8* float* u8* float*",
-            "planes_to_patch": "Face* float* int int u8* float* u8* u8*",
-            "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8* int int",
+            "planes_to_patch": "Face* float* int int u8* float* u8* u8* u8*",
+            "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8*",
         },
     ),
-    **_declare("seam.cu", {"seam_cells": "u8* int int int Face* u8* u8* int u8*"}, block=(32, 1, 1), phases=True),
+    **_declare("seam.cu", {"seam_cells": "u8* int int int Face* u8* u8* u8*"}, block=(32, 1, 1), phases=True),
     **_declare(
         "seam.cu",
-        dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* int int float* u8*"),
+        dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* Face* float* u8*"),
         block=(512, 1, 1),
         phases=True,
     ),
@@ -102,7 +102,7 @@ KERNELS: dict[str, Kernel] = {
     **_declare(
         "mask.cu",
         {
-            "mask_shapes": "u8* int int float* int float* int",
+            "mask_shapes": "u8* Face* float* float* int",
             "mask_lower": "u8* Face* u8* int int",
             "mask_classes": "float* int int int int u8* u8*",
             "mask_blur_rows": "u8* int int float* int float*",
@@ -125,7 +125,7 @@ KERNELS: dict[str, Kernel] = {
         "mesh.cu",
         {
             "mesh_draw": "u8* int int int Face* float* int* u8* int u8* u64*",
-            "mesh_patch": "Face* float* int* u8* int u64* u8* u8*",
+            "mesh_patch": "Face* float* int* u8* int u8* u64* u8* u8*",
         },
     ),
     **_declare(

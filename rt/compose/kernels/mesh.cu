@@ -168,13 +168,13 @@ extern "C" __global__ void mesh_draw(u8* frame, int width, int height, int pitch
 
 // The same without the blend: pixels u8 [height, width, 3] and alpha u8 [height, width] of the box.
 extern "C" __global__ void mesh_patch(const Face* faces, const float* vertices, const int* triangles, const u8* texture, int side,
-                                      u64* nearest, u8* pixels, u8* alpha) {
+                                      const u8* limit, u64* nearest, u8* pixels, u8* alpha) {
   const Face& face = faces[0];
   FOR_REGION(x, y, face.width, face.height) {
     size_t place = (size_t)y * face.width + x;
     Colour colour = shade(vertices, triangles, nearest[place], texture, side, x, y);
     nearest[place] = 0;
-    alpha[place] = (u8)colour.alpha;
+    alpha[place] = (u8)(limit ? min(colour.alpha, (int)limit[place]) : colour.alpha);
     for (int c = 0; c < 3; c++) pixels[3 * place + c] = (u8)colour.c[c];
   }
 }

@@ -1,24 +1,25 @@
 // The membrane of rt/compose/host.py's match_seam: the step between frame and patch along the seam, continued smoothly over the inside.
 // Works on cells, which are averages over `side` pixels each way; at most 48 of them each way.
-#include "pixels.cuh"
+#include "sources.cuh"
 
-#define CELLS_MAX 48
 #define LEVELS_MAX 8
 #define LEAST_ALPHA 8  // the ring in which the two are compared
 #define MOST_ALPHA 200
 #define SPREAD 24.0f  // levels by which the step may differ from its median
 #define THREADS 512
 
-// Means of a cell. One block of 32 threads a cell. `cells`: u8 [rows, columns, 7]: B, G, R of the frame and of the patch where the patch is
-// seen, and alpha of all.
+// Means of a cell. One block of 32 threads for each of 48 x 48 cells, of which those that are none end at once. `cells`: u8 [rows, columns, 7]:
+// B, G, R of the frame and of the patch where the patch is seen, and alpha of all.
 extern "C" __global__ void seam_cells(const u8* frame, int width, int height, int pitch, const Face* faces, const u8* pixels,
-                                      const u8* alpha, int side, u8* cells) {
+                                      const u8* alpha, u8* cells) {
   __shared__ int sums[32][8];  // as in a cell, and how many pixels are seen
   __shared__ int seen;
   const Face& face = faces[0];
+  Cells grid(face);
+  if ((int)blockIdx.x >= grid.columns || (int)blockIdx.y >= grid.rows) return;
   Picture picture{(u8*)frame, width, height, pitch};
-  int columns = min(side, face.width), rows = min(side, face.height), area = columns * rows;
-  int left = blockIdx.x * side, top = blockIdx.y * side;
+  int columns = min(grid.side, face.width), rows = min(grid.side, face.height), area = columns * rows;
+  int left = blockIdx.x * grid.side, top = blockIdx.y * grid.side;
   PHASE {
     int* sum = sums[threadIdx.x];
     for (int k = 0; k < 8; k++) sum[k] = 0;
@@ -41,7 +42,7 @@ extern "C" __global__ void seam_cells(const u8* frame, int width, int height, in
     if (threadIdx.x >= 7) continue;
     int total = 0, count = threadIdx.x == 6 ? area : max(1, seen);
     for (int i = 0; i < 32; i++) total += sums[i][threadIdx.x];
-    cells[((size_t)blockIdx.y * gridDim.x + blockIdx.x) * 7 + threadIdx.x] = (u8)((2 * total + count) / (2 * count));
+    cells[((size_t)blockIdx.y * grid.columns + blockIdx.x) * 7 + threadIdx.x] = (u8)((2 * total + count) / (2 * count));
   }
 }
 
@@ -129,8 +130,9 @@ __device__ void learn(Steps& steps, const u8* cells, int count) {
 __device__ u8 membrane_level(float step) { return (u8)clamped(rintf(step) + 128, 0.0f, 255.0f); }
 
 // One block. `scratch`: float [4 * 4096]. `membrane`: u8 [rows, columns, 3], 128 + levels; 128 everywhere where there is no ring.
-extern "C" __global__ void seam_membrane(const u8* cells, int columns, int rows, float* scratch, u8* membrane) {
+extern "C" __global__ void seam_membrane(const u8* cells, const Face* faces, float* scratch, u8* membrane) {
   __shared__ Steps steps;
+  int columns = Cells(faces[0]).columns, rows = Cells(faces[0]).rows;
   Level levels[LEVELS_MAX];
   int last = 0;
   for (levels[0] = {scratch, scratch + 3 * columns * rows, columns, rows}; levels[last].count() > 1; last++) {
@@ -179,8 +181,9 @@ __device__ float sine_sum(const float* values, int count, int stride, int k) {
 // a its alpha and d = f - p, the picture u whose gradients are those of f and p mixed by a has u = f - a d + s, where the Laplacian of s is
 // div(d grad a) and s is 0 at the edge: smooth, so that cells are enough. To p is added u - p = s + (1 - a) d.
 // One block; arguments as of seam_membrane.
-extern "C" __global__ void seam_poisson(const u8* cells, int columns, int rows, float* scratch, u8* membrane) {
+extern "C" __global__ void seam_poisson(const u8* cells, const Face* faces, float* scratch, u8* membrane) {
   __shared__ Steps steps;
+  int columns = Cells(faces[0]).columns, rows = Cells(faces[0]).rows;
   int count = columns * rows;
   float *one = scratch, *other = scratch + 3 * count;
   learn(steps, cells, count);
