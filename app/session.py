@@ -29,6 +29,7 @@ from rt.line import Line
 from rt.metrics import Metrics, Snapshot
 from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner
+from rt.tracking import Tracking
 
 if TYPE_CHECKING:
     from app.upgrade import Upgrade
@@ -77,13 +78,15 @@ class LiveSession:
         detector, self._mesh = build.detector(settings, self._tracking), FaceMesh()
         look = build.look(settings, self._worn, detector, self._mesh)
         self._tracker = build.tracker(settings, detector, self._mesh)
-        lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
+        tracking = Tracking(self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms)
+        lane = Lane(HostDevice(), self._clock, slow_ms=settings.run.slow_ms, witness=witness)
         sinks = [*self._outlets.sinks, *further_sinks]
         self.line = Line(
             self._source,
-            lane,
+            tracking,
+            [lane],
             sinks,
-            look,
+            [look],
             self._clock,
             self._metrics,
             audio,
