@@ -399,7 +399,7 @@ def test_without_memory_a_lane_gives_up_the_written_steps_and_goes_on_while_the_
     def look(device: SimulatedDevice) -> Look:
         return Look(Hungry(device, 1100 * MB, Hungry(device, 400 * MB)), "white", faces=3, enhancer=Enhancing())
 
-    with running([small, large], [look(small), look(large)], tracker=Scripted(faces=3)) as (line, metrics, sink):
+    with running([small, large], [look(small), look(large)], tracker=Scripted(faces=3)) as (line, metrics, _):
         until(line, lambda: len(line.economy.changes) == 3)
         seen = line.lanes.facts()["small"]["frames"]
         until(line, lambda: line.lanes.facts()["small"]["frames"] > seen + 3)
