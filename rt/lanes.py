@@ -19,7 +19,6 @@ from rt.errors import LaneError
 from rt.frame import Frame
 from rt.lane import Lane
 from rt.metrics import Metrics
-from rt.options import Look
 from rt.ring import Closed
 from rt.wardrobe import Wardrobe
 
@@ -245,9 +244,9 @@ class Lanes:
             try:
                 self._serve(runner)
                 return
-            except Exception as error:
+            except Exception:
                 log.debug("the lane %s failed", runner.name, exc_info=True)
-                self._take_out(runner, error)
+                self._end_if_none_is_left()
             if not self._open_again(runner):
                 return
 
@@ -257,8 +256,8 @@ class Lanes:
             begun_ns = self._clock.now_ns()
             try:
                 done = self._work(runner, frame)
-            except BaseException:
-                self._out_of_service(runner)
+            except Exception as error:
+                self._take_out(runner, error)
                 self._close(runner)  # its pixels may be written to until then
                 with self._changed:
                     self._lose(frame, f"lane:{runner.name}")
@@ -286,11 +285,11 @@ class Lanes:
                 runner.lane.process(frame, look)
             except DeviceMemoryError as error:
                 runner.lane.settle()
-                self._spare_memory(runner, look, error)
+                self._spare_memory(runner, error)
                 return False
         return True
 
-    def _spare_memory(self, runner: LaneRunner, look: Look, error: DeviceMemoryError) -> None:
+    def _spare_memory(self, runner: LaneRunner, error: DeviceMemoryError) -> None:
         """Raises ``DeviceMemoryError`` where nothing is left to be given up."""
         economy = self._wardrobe.economy
         if economy.spare_memory(f"{runner.name}: {error}", self._clock.now_ns(), runner.number) is None:
@@ -299,10 +298,10 @@ class Lanes:
                 " close other programs that use it, or choose a smaller model or picture"
             ) from error
 
-    def _out_of_service(self, runner: LaneRunner) -> None:
+    def _take_out(self, runner: LaneRunner, error: Exception) -> None:
         with self._changed:
-            runner.state = LaneState.RETRYING
-            runner.begun_ns = None
+            runner.state, runner.begun_ns = LaneState.RETRYING, None
+            runner.error, runner.failures = error, runner.failures + 1
             stranded, runner.waiting = runner.waiting, None
             other = None if stranded is None else self._first_to_finish(self._clock.now_ns())
             if other is not None:
@@ -318,9 +317,8 @@ class Lanes:
             log.debug("the lane %s could not be closed in order", runner.name, exc_info=True)
             self._note(runner, error)
 
-    def _take_out(self, runner: LaneRunner, error: Exception) -> None:
+    def _end_if_none_is_left(self) -> None:
         with self._changed:
-            runner.error, runner.failures = error, runner.failures + 1
             if any(other.state is LaneState.ON for other in self._runners) or self.error is not None:
                 return
             self.error = self._why_none_is_left()

@@ -419,7 +419,7 @@ def test_where_nothing_is_left_to_give_up_the_line_says_what_to_do() -> None:
     with running([HostDevice()], [worn(Painting(full))]) as (line, _, _):
         assert line.wait(60)
     assert isinstance(line.error, DeviceMemoryError)
-    assert "cpu has no memory left and nothing more of the look to give up (12 MB were asked for); close other programs" in str(line.error)
+    assert "host has no memory left and nothing more of the look to give up (12 MB were asked for); close other programs" in str(line.error)
 
 
 def test_the_grace_is_one_picture() -> None:

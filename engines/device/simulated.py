@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -70,6 +70,9 @@ class SimulatedDevice:
 
     def trim(self) -> None:
         """Nothing is held."""
+
+    def current(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class SimulatedEvent:
