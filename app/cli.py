@@ -425,6 +425,46 @@ def bench_parts(*, rounds: int = 200, report: Path | None = None, json: Annotate
     return 0
 
 
+@bench.command(name="lanes")
+def bench_lanes(
+    *,
+    lanes: tuple[int, ...] = (1, 2),
+    ms: float = 60.0,
+    frames: int = 60,
+    report: Path | None = None,
+    json: Annotated[bool, Switch] = False,
+) -> int:
+    """What several lanes gain: the real line over simulated devices, which take a declared time for each picture.
+
+    Parameters
+    ----------
+    lanes
+        numbers of lanes to compare; may be given several times.
+    ms
+        what a device takes for a picture.
+    frames
+        pictures of each run.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
+    """
+    from app.bench.lanes import run_lanes_bench
+    from app.report import write_json
+    from app.session import limit_threads
+
+    console.set_up_logging(False)
+    if not all(1 <= count <= 16 for count in lanes) or frames < 1 or not 1 <= ms <= 10_000:
+        raise UsageError(f"--lanes {lanes} --frames {frames} --ms {ms:g} were given; lanes are 1 to 16, frames 1 or more, ms 1 to 10000")
+    limit_threads()
+    with console.progress("bench lanes") as progress:
+        result = run_lanes_bench(lanes, ms, frames, progress)
+    if report is not None:
+        write_json(report, result)
+    console.print_json(result) if json else console.print_lanes(result)
+    return 0
+
+
 @app.command
 def doctor(*, json: Annotated[bool, Switch] = False) -> int:
     """Says what this machine has and lacks, and how to mend it.

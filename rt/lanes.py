@@ -33,6 +33,12 @@ WEIGHT = 0.2
 LATE_FACTOR, LATE_GRACE_NS = 2, 30_000_000
 """A frame is late when it takes more than so many times what was expected of it, and so much longer: a picture at 30 fps."""
 
+SLOWEST = 3
+"""A lane that takes more than so many times what the quickest takes gets no frames: all others would wait for its own."""
+
+FORGET_S = 10.0
+"""A lane without frames counts as half as slow after so long: what held it up may be over, and one frame will tell."""
+
 UNKNOWN_NS = 2_000_000_000
 """What a frame may take while no lane has shown its speed yet: the first one loads kernels."""
 
@@ -71,6 +77,8 @@ class LaneRunner:
         """It was opened and has done nothing yet: its first frame loads kernels and says nothing of the others."""
         self.work_ns: float | None = None
         """What a frame takes, by those that were done; None while nobody knows."""
+        self.last_ns = 0
+        """When the last was done."""
         self.begun_ns: int | None = None
         """When it began with the frame it works on; None while it has none."""
         self.waiting: Frame | None = None
@@ -85,19 +93,24 @@ class LaneRunner:
     def is_idle(self) -> bool:
         return self.has_room and self.begun_ns is None
 
+    def slowness_ns(self, now_ns: int) -> float:
+        """What a frame takes, half of it for every ``FORGET_S`` since the last one; 0 while nobody knows."""
+        return (self.work_ns or 0.0) * 0.5 ** ((now_ns - self.last_ns) / 1e9 / FORGET_S)
+
     def finish_ns(self, now_ns: int, usual_ns: float) -> int:
         """When it would be done with a frame that it is dealt now. ``usual_ns``: what stands for its speed while nobody knows it."""
         work_ns = self.work_ns if self.work_ns is not None else usual_ns
         begin_ns = now_ns if self.begun_ns is None else max(now_ns, round(self.begun_ns + work_ns))
         return round(begin_ns + work_ns)
 
-    def learn(self, spent_ns: int) -> None:
+    def learn(self, spent_ns: int, now_ns: int) -> None:
         """A frame is done, and took so long."""
+        self.last_ns = now_ns
         self.frames, self.tries = self.frames + 1, 0
         if self.is_fresh:
             self.is_fresh = False
-        elif self.work_ns is None:
-            self.work_ns = spent_ns
+        elif self.work_ns is None or spent_ns > LATE_FACTOR * self.work_ns:
+            self.work_ns = spent_ns  # whatever it is, it is not what it was
         else:
             self.work_ns += WEIGHT * (spent_ns - self.work_ns)
 
@@ -210,12 +223,21 @@ class Lanes:
         return self.error is not None or self._is_abandoned
 
     def _is_wanted(self) -> bool:
-        return len(self._order) < self.slots_needed and any(runner.is_idle for runner in self._runners)
+        return len(self._order) < self.slots_needed and any(runner.is_idle for runner in self._quick(self._clock.now_ns()))
+
+    def _quick(self, now_ns: int) -> list[LaneRunner]:
+        """Those in service but for the ones that are too slow beside the others."""
+        on = [runner for runner in self._runners if runner.state is LaneState.ON]
+        limit_ns = SLOWEST * self._quickest_ns()
+        return [runner for runner in on if runner.slowness_ns(now_ns) <= limit_ns]
+
+    def _quickest_ns(self) -> float:
+        return min((one.work_ns for one in self._runners if one.state is LaneState.ON and one.work_ns is not None), default=0.0)
 
     def _first_to_finish(self, now_ns: int) -> LaneRunner | None:
         """Of those as quick the one that has done least."""
         usual_ns = self._usual_ns() or 0.0
-        with_room = (runner for runner in self._runners if runner.has_room)
+        with_room = (runner for runner in self._quick(now_ns) if runner.has_room)
         return min(with_room, key=lambda one: (one.finish_ns(now_ns, usual_ns), not one.is_idle, one.frames), default=None)
 
     def _usual_ns(self) -> float | None:
@@ -228,7 +250,8 @@ class Lanes:
         usual_ns = self._usual_ns()
         if usual_ns is None:
             return now_ns + UNKNOWN_NS
-        return now_ns + LATE_FACTOR * (runner.finish_ns(now_ns, usual_ns) - now_ns) + LATE_GRACE_NS
+        expected_ns = min(runner.finish_ns(now_ns, usual_ns) - now_ns, SLOWEST * (self._quickest_ns() or usual_ns))
+        return now_ns + round(LATE_FACTOR * expected_ns) + LATE_GRACE_NS
 
     def _lose(self, frame: Frame, place: str) -> None:
         self._order.give_up(frame.seq)
@@ -253,7 +276,6 @@ class Lanes:
     def _serve(self, runner: LaneRunner) -> None:
         """Works until the end. Raises what the lane fails with; the frame it failed on is gone then."""
         while (frame := self._next(runner)) is not None:
-            begun_ns = self._clock.now_ns()
             try:
                 done = self._work(runner, frame)
             except Exception as error:
@@ -262,13 +284,17 @@ class Lanes:
                 with self._changed:
                     self._lose(frame, f"lane:{runner.name}")
                 raise
-            with self._changed:
-                runner.begun_ns = None
-                if done:
-                    runner.learn(self._clock.now_ns() - begun_ns)
-                if not done or not self._order.arrive(frame):
-                    self._lose(frame, "late" if done else f"lane:{runner.name}")
-                self._changed.notify_all()
+            self._bring(runner, frame, done)
+
+    def _bring(self, runner: LaneRunner, frame: Frame, done: bool) -> None:
+        with self._changed:
+            if done:
+                now_ns = self._clock.now_ns()
+                runner.learn(now_ns - (runner.begun_ns or 0), now_ns)
+            runner.begun_ns = None
+            if not done or not self._order.arrive(frame):
+                self._lose(frame, "late" if done else f"lane:{runner.name}")
+            self._changed.notify_all()
 
     def _next(self, runner: LaneRunner) -> Frame | None:
         with self._changed:
