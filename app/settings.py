@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from rt.address import shown
-from rt.options import Blending, OnLost
+from rt.options import CROP_LEAVES_MIN, Blending, CropFit, OnLost
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class SourceSettings(_Part):
@@ -35,6 +39,22 @@ class InputSettings(_Part):
     loop: bool = False
     timecode: bool = False
     """Paint the capture time into every picture."""
+    mirror: bool = False
+    """For everybody, and not in the preview alone."""
+    rotate: Literal[0, 90, 180, 270] = 0
+    """Degrees, clockwise; before it is mirrored."""
+    crop: tuple[_Share, _Share, _Share, _Share] = (0.0, 0.0, 0.0, 0.0)
+    """Shares of the picture, turned and mirrored, that are cut away: left, top, right, bottom."""
+    crop_fit: CropFit = CropFit.FILL
+    exposure_ms: float | None = Field(None, ge=0, le=1000)
+    """None leaves a camera as it is, 0 lets it decide, else how long it exposes each picture."""
+
+    @field_validator("crop")
+    @classmethod
+    def _leaves_something(cls, crop: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        if max(crop[0] + crop[2], crop[1] + crop[3]) > 1 - CROP_LEAVES_MIN:
+            raise ValueError(f"left and right, top and bottom may take {1 - CROP_LEAVES_MIN:g} of the picture together, no more")
+        return crop
 
 
 class LookSettings(_Part):
@@ -131,6 +151,27 @@ def parse_size(text: str) -> tuple[int, int]:
     if match is None:
         raise ValueError(f"size {text!r} was given; write WIDTHxHEIGHT, as in 1280x720")
     return int(match[1]), int(match[2])
+
+
+def parse_crop(text: str) -> tuple[float, float, float, float]:
+    """``0.1,0,0.1,0`` → what is cut away on the left, top, right, bottom. Raises ValueError with what is accepted."""
+    try:
+        left, top, right, bottom = map(float, text.split(","))
+    except ValueError:
+        raise ValueError(f"crop {text!r} was given; write LEFT,TOP,RIGHT,BOTTOM as shares of the picture, as in 0.1,0,0.1,0") from None
+    return left, top, right, bottom
+
+
+AUTOMATIC = "auto"
+"""How an exposure is written that the camera decides."""
+
+
+def parse_exposure(text: str) -> float:
+    """``auto`` → 0; milliseconds otherwise. Raises ValueError with what is accepted."""
+    try:
+        return 0.0 if text == AUTOMATIC else float(text)
+    except ValueError:
+        raise ValueError(f"exposure {text!r} was given; write auto, or milliseconds as in 8.3") from None
 
 
 def parse_bitrate(text: str) -> int:

@@ -34,6 +34,19 @@ class Blending(StrEnum):
     """Its colours first move to those of the frame along the seam, as if only its gradients were pasted."""
 
 
+class CropFit(StrEnum):
+    """What becomes of what a crop of the source's picture leaves."""
+
+    FILL = "fill"
+    """It fills a picture of the size before: cut further to that shape, about its middle, and enlarged."""
+    PART = "part"
+    """It is the picture, as small as it is."""
+
+
+CROP_LEAVES_MIN = 0.05
+"""Share of a side that a crop must leave."""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """Whose face is worn, and how."""

@@ -119,6 +119,8 @@ class CameraSource:
         self._capture: cv2.VideoCapture | None = None
         self._granted = ""
         self._warning = ""
+        self._exposure_ms: float | None = None
+        self._exposure = ""
         self._first_ns: int | None = None
         self._black = 0
         self._video: VideoFormat | None = None
@@ -132,6 +134,7 @@ class CameraSource:
                 f"camera {self._spec} opened and gave no picture for {FIRST_FRAME_S:g} s; close other programs, or try another size"
             )
         self._video = self._read_granted()
+        self.expose(self._exposure_ms)
         return self._video
 
     def grab(self) -> Grab | None:
@@ -160,8 +163,29 @@ class CameraSource:
 
     def describe(self) -> dict[str, Any]:
         asked = {name: getattr(self._request, name) for name in ("width", "height", "fps", "fourcc") if getattr(self._request, name)}
-        facts: dict[str, Any] = {"spec": self._spec, "asked": asked, "granted": self._granted}
-        return {**facts, "warning": self._warning} if self._warning else facts
+        facts = {"spec": self._spec, "asked": asked, "granted": self._granted, "exposure": self._exposure, "warning": self._warning}
+        return {name: value for name, value in facts.items() if value or name in ("asked", "granted")}
+
+    def expose(self, exposure_ms: float | None) -> None:
+        """See ``rt.capture.contract.Adjustable``. Cameras take it while they are open, from a second handle."""
+        self._exposure_ms = exposure_ms
+        if exposure_ms is not None and self._video is not None:
+            self._exposure = self._set_exposure(exposure_ms)
+        elif exposure_ms is None:
+            self._exposure = ""  # as it is, and nobody asked
+
+    def _set_exposure(self, exposure_ms: float) -> str:
+        if sys.platform != "linux":
+            return "cannot be set on this system by this version"
+        from rt.capture.v4l2 import asking
+        from rt.capture.v4l2_exposure import read_exposure, set_exposure
+
+        device = _device_of(self._spec)
+        try:
+            with asking(f"/dev/video{device}" if isinstance(device, int) else device) as ask:
+                return set_exposure(ask, read_exposure(ask), exposure_ms)
+        except OSError as error:
+            return f"the driver refused it ({error.strerror})"
 
     # --- capture thread ---
 
@@ -223,7 +247,9 @@ class CameraSource:
 
     def _watch_for_black(self, picture: np.ndarray) -> None:
         self._black = self._black + 1 if picture[::16, ::16].mean() < BLACK_LEVEL else 0
-        if self._black == BLACK_FRAMES:
+        if not self._black and self._warning:
+            self._warning = ""
+        elif self._black == BLACK_FRAMES:
             self._warning = f"camera {self._spec} gives black pictures; open its shutter, or close the program that holds it"
             log.warning("%s", self._warning)
 
