@@ -22,6 +22,7 @@ from rt.clock import ManualClock
 if sys.platform != "linux":
     pytest.skip("Video4Linux is Linux's", allow_module_level=True)
 
+from rt.capture import exposure as modes
 from rt.capture import v4l2
 from rt.capture import v4l2_exposure as exposure
 
@@ -40,7 +41,7 @@ def test_requests_are_the_kernels(tmp_path: Path) -> None:
     numbers = [int(line) for line in subprocess.run([str(tmp_path / "x")], check=True, capture_output=True).stdout.split()]
     ours = [exposure.QUERYCTRL, exposure.QUERYMENU, exposure.G_CTRL, exposure.S_CTRL]
     ours += [exposure.EXPOSURE_AUTO, exposure.EXPOSURE_ABSOLUTE, exposure.DISABLED, exposure.READ_ONLY]
-    assert numbers == [*ours, exposure.AUTO, exposure.MANUAL, exposure.SHUTTER_PRIORITY, exposure.APERTURE_PRIORITY]
+    assert numbers == [*ours, modes.AUTO, modes.MANUAL, modes.SHUTTER_PRIORITY, modes.APERTURE_PRIORITY]
 
 
 class QueryControl(ctypes.Structure):
@@ -76,9 +77,9 @@ class Control(ctypes.Structure):
 class Webcam:
     """Answers as uvcvideo does: a time can be set in manual mode alone."""
 
-    def __init__(self, modes: tuple[int, ...] = (exposure.MANUAL, exposure.APERTURE_PRIORITY), span: tuple[int, int] | None = (3, 2047)):
-        self.modes, self.span = modes, span
-        self.values = {exposure.EXPOSURE_AUTO: exposure.APERTURE_PRIORITY, exposure.EXPOSURE_ABSOLUTE: 250}
+    def __init__(self, menu: tuple[int, ...] = (modes.MANUAL, modes.APERTURE_PRIORITY), span: tuple[int, int] | None = (3, 2047)):
+        self.menu, self.span = menu, span
+        self.values = {exposure.EXPOSURE_AUTO: modes.APERTURE_PRIORITY, exposure.EXPOSURE_ABSOLUTE: 250}
         self.flags = 0
 
     def __call__(self, request: int, asked: bytes) -> bytes:
@@ -92,7 +93,7 @@ class Webcam:
 
     def _query(self, asked: bytes) -> QueryControl:
         filled = QueryControl.from_buffer_copy(asked)
-        if filled.id == exposure.EXPOSURE_AUTO and self.modes:
+        if filled.id == exposure.EXPOSURE_AUTO and self.menu:
             filled.minimum, filled.maximum = 0, 3
         elif filled.id == exposure.EXPOSURE_ABSOLUTE and self.span:
             filled.minimum, filled.maximum = self.span
@@ -103,7 +104,7 @@ class Webcam:
 
     def _menu(self, asked: bytes) -> QueryMenu:
         filled = QueryMenu.from_buffer_copy(asked)
-        if filled.index not in self.modes:
+        if filled.index not in self.menu:
             raise OSError(errno.EINVAL, "no such entry")
         return filled
 
@@ -114,7 +115,7 @@ class Webcam:
 
     def _set(self, asked: bytes) -> Control:
         filled = Control.from_buffer_copy(asked)
-        if filled.id == exposure.EXPOSURE_ABSOLUTE and self.values[exposure.EXPOSURE_AUTO] != exposure.MANUAL and self.modes:
+        if filled.id == exposure.EXPOSURE_ABSOLUTE and self.values[exposure.EXPOSURE_AUTO] != modes.MANUAL and self.menu:
             raise OSError(errno.EACCES, "Permission denied")
         self.values[filled.id] = filled.value
         return filled
@@ -123,21 +124,21 @@ class Webcam:
 def test_what_a_webcam_offers() -> None:
     offered = exposure.read_exposure(Webcam())
     assert (offered.modes, offered.least_ms, offered.most_ms) == ((1, 3), 0.3, 204.7)
-    assert (offered.automatic, offered.fixed) == (exposure.APERTURE_PRIORITY, True)
+    assert (offered.automatic, offered.fixed) == (modes.APERTURE_PRIORITY, True)
 
 
 def test_automatic_and_fixed_are_set() -> None:
     webcam = Webcam()
     offered = exposure.read_exposure(webcam)
     assert exposure.set_exposure(webcam, offered, 8.3) == "8.3 ms"
-    assert webcam.values == {exposure.EXPOSURE_AUTO: exposure.MANUAL, exposure.EXPOSURE_ABSOLUTE: 83}
+    assert webcam.values == {exposure.EXPOSURE_AUTO: modes.MANUAL, exposure.EXPOSURE_ABSOLUTE: 83}
     assert exposure.set_exposure(webcam, offered, 900) == "204.7 ms"  # the most it has, and that is said
     assert exposure.set_exposure(webcam, offered, 0) == "automatic"
-    assert webcam.values[exposure.EXPOSURE_AUTO] == exposure.APERTURE_PRIORITY
+    assert webcam.values[exposure.EXPOSURE_AUTO] == modes.APERTURE_PRIORITY
 
 
 def test_a_camera_without_is_told() -> None:
-    bare = Webcam(modes=(), span=None)
+    bare = Webcam(menu=(), span=None)
     offered = exposure.read_exposure(bare)
     assert (offered.automatic, offered.fixed) == (None, False)
     assert "no automatic" in exposure.set_exposure(bare, offered, 0)
@@ -148,7 +149,7 @@ def test_a_camera_without_is_told() -> None:
 
 
 def test_a_camera_with_a_time_and_no_modes() -> None:
-    simple = Webcam(modes=())
+    simple = Webcam(menu=())
     assert exposure.set_exposure(simple, exposure.read_exposure(simple), 20) == "20 ms"
     assert simple.values[exposure.EXPOSURE_ABSOLUTE] == 200
 
@@ -174,7 +175,7 @@ def test_the_camera_source_tells_what_was_granted(monkeypatch: pytest.MonkeyPatc
     assert source.describe()["exposure"] == "10 ms"
     source.expose(0)
     assert source.describe()["exposure"] == "automatic"
-    assert webcam.values[exposure.EXPOSURE_AUTO] == exposure.APERTURE_PRIORITY
+    assert webcam.values[exposure.EXPOSURE_AUTO] == modes.APERTURE_PRIORITY
     source.expose(None)
     assert "exposure" not in source.describe()
     assert paths == [str(clip)] * 2

@@ -18,6 +18,7 @@ import numpy as np
 from rt.audio import AudioBus
 from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
+from rt.capture.exposure import Exposure
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
 from rt.errors import OptionError, SourceError
@@ -87,6 +88,20 @@ def list_cameras() -> list[CameraInfo]:
             for device in v4l2.devices()
         ]
     return list(_probe())
+
+
+def offered_exposure(spec: str) -> Exposure | None:
+    """What the camera ``spec`` offers; None where that is not known: no camera, none that is there, another system than Linux."""
+    if sys.platform != "linux" or not recognises(spec):
+        return None
+    from rt.capture.v4l2 import asking
+    from rt.capture.v4l2_exposure import read_exposure
+
+    try:
+        with asking(str(_path_of(_device_of(spec)))) as ask:
+            return read_exposure(ask)
+    except (SourceError, OSError):
+        return None
 
 
 def _probe() -> list[CameraInfo]:
@@ -180,9 +195,8 @@ class CameraSource:
         from rt.capture.v4l2 import asking
         from rt.capture.v4l2_exposure import read_exposure, set_exposure
 
-        device = _device_of(self._spec)
         try:
-            with asking(f"/dev/video{device}" if isinstance(device, int) else device) as ask:
+            with asking(str(_path_of(_device_of(self._spec)))) as ask:
                 return set_exposure(ask, read_exposure(ask), exposure_ms)
         except OSError as error:
             return f"the driver refused it ({error.strerror})"
@@ -267,9 +281,14 @@ def _device_of(spec: str) -> int | str:
     return matches[0].index
 
 
+def _path_of(device: int | str) -> Path:
+    """Linux only."""
+    return Path(f"/dev/video{device}") if isinstance(device, int) else Path(device)
+
+
 def _check_device(spec: str, device: int | str) -> None:
     """Says what OpenCV does not: that there is no such device, or that it belongs to somebody else. Linux only."""
-    path = Path(f"/dev/video{device}") if isinstance(device, int) else Path(device)
+    path = _path_of(device)
     if sys.platform != "linux":
         return
     if not path.exists():

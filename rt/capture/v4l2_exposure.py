@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
+from rt.capture.exposure import MANUAL, SHUTTER_PRIORITY, Exposure
 from rt.capture.v4l2 import Ask, read_write
 
 QUERY = struct.Struct("2I32s4iI8x")
@@ -22,34 +22,10 @@ G_CTRL, S_CTRL = read_write(27, CONTROL.size), read_write(28, CONTROL.size)
 EXPOSURE_AUTO, EXPOSURE_ABSOLUTE = 0x009A0901, 0x009A0902
 """V4L2_CID_EXPOSURE_AUTO (a menu), V4L2_CID_EXPOSURE_ABSOLUTE (in units of 100 µs)."""
 
-AUTO, MANUAL, SHUTTER_PRIORITY, APERTURE_PRIORITY = range(4)
-"""V4L2_EXPOSURE_…: entries of the menu. A webcam's aperture is fixed, so most say aperture priority for automatic."""
-
 DISABLED, READ_ONLY = 0x0001, 0x0004
 """V4L2_CTRL_FLAG_…"""
 
 UNITS_PER_MS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """What a camera offers."""
-
-    modes: tuple[int, ...]
-    """Those of ``AUTO`` … that it has; empty where it has no choice of them."""
-    least_ms: float
-    most_ms: float
-    """Both 0 where no time can be set."""
-
-    @property
-    def automatic(self) -> int | None:
-        """The mode in which the camera decides, or None."""
-        return next((mode for mode in (AUTO, APERTURE_PRIORITY) if mode in self.modes), None)
-
-    @property
-    def fixed(self) -> bool:
-        """Whether a time can be set."""
-        return self.most_ms > 0 and (not self.modes or MANUAL in self.modes or SHUTTER_PRIORITY in self.modes)
 
 
 def read_exposure(ask: Ask) -> Exposure:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
-from PySide6.QtCore import Signal
-
-from app.gui.cards.card import Bench, Card, changed, note, show_note
-from app.gui.fields import ChecksField, Choice, ChoiceField, Field, SliderField, bounds
+from app.gui.cards.card import Bench, note, show_note
+from app.gui.cards.part import PartCard
+from app.gui.fields import ChecksField, Choice, ChoiceField
 from app.gui.words import later, tr
 from app.gui.worker import shown_error
 from app.offers import Part, parts_of, runtimes_here
-from app.settings import LookSettings, Settings
 from engines.family import Kind
 from rt.options import Blending, OnLost
-
-DEFAULTS = LookSettings()
 
 NAMES = {
     "mesh": later("Mesh (built in)"),
@@ -38,32 +32,12 @@ LOST = {
 SEAMS = {Blending.SOFT: later("Soft edge"), Blending.SEAMLESS: later("Match colours along the edge")}
 
 
-class LookCard(Card):
+class LookCard(PartCard):
     """Some of the look's settings."""
 
-    dragged = Signal(object, str)
-    """A ``Change`` and the name of the setting: one step of the history until ``settled``."""
-    settled = Signal()
-
     def __init__(self, heading: str, bench: Bench) -> None:
-        super().__init__(heading, bench)
-        self.fields: dict[str, Field] = {}
+        super().__init__(heading, bench, "look")
         self._hint = note()
-
-    def add(self, name: str, field: Field) -> None:
-        self.fields[name] = field
-        field.wished.connect(partial(self._wish, name))
-        field.settled.connect(self.settled)
-        self.column.addWidget(field)
-
-    def slider(self, name: str, title: str, step: float, hint: str = "") -> None:
-        low, high = bounds(LookSettings, name)
-        self.add(name, SliderField(title, self.bench.theme, low, high, step, hint))
-
-    def choice(self, name: str, title: str, choices: Iterable[Choice] = (), hint: str = "") -> None:
-        field = ChoiceField(title, self.bench.theme, hint)
-        field.offer(tuple(choices))
-        self.add(name, field)
 
     def offer_parts(self, name: str, kind: Kind, none: str | None = None) -> None:
         """Fills the list in behind; ``none``: the words for no part at all."""
@@ -88,17 +62,6 @@ class LookCard(Card):
             field.offer([Choice("auto", tr("Automatic")), *(Choice(part.name, part.name, part.missing) for part in parts)])
 
         self.bench.worker("models").run(runtimes_here, offer, lambda error: self.said.emit(shown_error(error)))
-
-    def show_settings(self, settings: Settings) -> None:
-        for name, field in self.fields.items():
-            field.show_value(getattr(settings.look, name), getattr(DEFAULTS, name))
-
-    def _wish(self, name: str, value: Any) -> None:
-        change = changed("look", **{name: value})
-        if isinstance(self.fields[name], SliderField):
-            self.dragged.emit(change, name)
-        else:
-            self.changed.emit(change)
 
 
 def look_cards(bench: Bench) -> list[LookCard]:
