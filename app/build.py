@@ -17,11 +17,15 @@ from rt.capture import CaptureRequest, open_spec
 from rt.capture.framing import FramedSource, Framing
 from rt.clock import Clock
 from rt.compose import host
+from rt.compose.badge import Badge
 from rt.options import Look
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
-RESTYLED = ("opacity", "on_lost", "enhancer_opacity", "blending", "smoothing", "max_faces", "hold_frames", "detect_every")
+RESTYLED = (
+    *("opacity", "on_lost", "enhancer_opacity", "blending", "colour_match", "sharpness", "badge", "badge_corner"),
+    *("smoothing", "max_faces", "hold_frames", "detect_every"),
+)
 """Fields of a look that are no part's: what is worn, and its identity, stay when they change."""
 
 
@@ -73,6 +77,9 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
         enhancer=None if chosen.enhancer is None else here.named(Kind.ENHANCER, chosen.enhancer),
         enhancer_opacity=chosen.enhancer_opacity,
         blending=chosen.blending,
+        colour_match=chosen.colour_match,
+        sharpness=chosen.sharpness,
+        badge=_badge(settings),
         faces=chosen.max_faces,
     )
 
@@ -81,8 +88,22 @@ def restyled(look: Look, settings: Settings) -> Look:
     """``look`` with what takes no other part: its parts and its identity stay."""
     chosen = settings.look
     return replace(
-        look, opacity=chosen.opacity, on_lost=chosen.on_lost, enhancer_opacity=chosen.enhancer_opacity, blending=chosen.blending
+        look,
+        opacity=chosen.opacity,
+        on_lost=chosen.on_lost,
+        enhancer_opacity=chosen.enhancer_opacity,
+        blending=chosen.blending,
+        colour_match=chosen.colour_match,
+        sharpness=chosen.sharpness,
+        badge=_badge(settings, look.badge),
     )
+
+
+def _badge(settings: Settings, before: Badge | None = None) -> Badge | None:
+    """``before``, which is drawn already, where it is the same. Raises ``OptionError`` for letters that no font has."""
+    wanted = settings.look.badge.strip()
+    made = Badge(wanted, settings.look.badge_corner) if wanted else None
+    return before if made == before else made
 
 
 def takes_other_parts(before: Settings, after: Settings) -> bool:

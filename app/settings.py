@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from engines.face_regions import WORN, Region
 from rt.address import shown
-from rt.options import CROP_LEAVES_MIN, Blending, CropFit, OnLost
+from rt.options import CROP_LEAVES_MIN, Blending, Corner, CropFit, OnLost
 
 
 class _Part(BaseModel):
@@ -73,17 +74,32 @@ class LookSettings(_Part):
     """What an enhancer that can be told (CodeFormer) prefers: 0 a fine picture, 1 the face it was given."""
     pixel_boost: int = Field(1, ge=1, le=4)
     """A neural swapper works on so many times its own size, each side."""
+    regions: tuple[Region, ...] = Field(WORN, min_length=1)
+    """Where the face is worn, of masks that tell regions apart (BiSeNet's)."""
     blending: Blending = Blending.SOFT
+    colour_match: float = Field(1.0, ge=0, le=1)
+    """0 leaves the face its own colours, 1 gives it those of the person filmed: of the mesh, and of a seam that is matched."""
+    sharpness: float = Field(0.0, ge=0, le=1)
     runtime: str = "auto"
     """What runs neural models: ``auto``, a runtime, or several in the order in which they are tried (``rtx,ort``)."""
     opacity: float = Field(1.0, ge=0, le=1)
     on_lost: OnLost = OnLost.HOLD
     smoothing: float = Field(1.0, ge=0, le=1)
     """0 takes landmarks as they come, 1 filters them fully."""
+    badge: str = Field("", max_length=60)
+    """Text in a corner of every picture in which a face may be worn; empty shows none."""
+    badge_corner: Corner = Corner.BOTTOM_LEFT
     max_faces: int = Field(1, ge=1, le=8)
     hold_frames: int = Field(5, ge=0, le=120)
     detect_every: int = Field(15, ge=1, le=600)
     """Look for further faces every so many frames."""
+
+    @field_validator("badge")
+    @classmethod
+    def _is_one_line(cls, badge: str) -> str:
+        if not badge.isprintable():
+            raise ValueError("a badge is one line of printable letters")
+        return badge
 
 
 class OutputSettings(_Part):

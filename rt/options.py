@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from engines.enhance.contract import Enhancer
     from engines.mask.contract import Mask
     from engines.swap.contract import Swapper
+    from rt.compose.badge import Badge
 
 
 class OnLost(StrEnum):
@@ -32,6 +33,15 @@ class Blending(StrEnum):
     """By its alpha."""
     SEAMLESS = "seamless"
     """Its colours first move to those of the frame along the seam, as if only its gradients were pasted."""
+
+
+class Corner(StrEnum):
+    """Of the picture."""
+
+    TOP_LEFT = "top-left"
+    TOP_RIGHT = "top-right"
+    BOTTOM_LEFT = "bottom-left"
+    BOTTOM_RIGHT = "bottom-right"
 
 
 class CropFit(StrEnum):
@@ -65,6 +75,12 @@ class Look:
     enhancer_opacity: float = 0.8
     """0 leaves the swap as it is, 1 shows the enhancer's picture alone."""
     blending: Blending = Blending.SOFT
+    colour_match: float = 1.0
+    """0 leaves a face its own colours, 1 gives it the target's: of swappers that can be told, and of a seam that is matched."""
+    sharpness: float = 0.0
+    """0 leaves a face as it is drawn, 1 sharpens it as much as can be looked at."""
+    badge: Badge | None = None
+    """Stamped on every picture in which a face may be worn."""
     faces: int = 8
     """So many faces of a frame are swapped, those known longest; further ones are hidden."""
     patience: int = 1

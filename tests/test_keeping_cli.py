@@ -22,7 +22,8 @@ from app.gallery import Gallery
 from app.preset_options import options_of
 from app.presets import OutputPreset, Preset, Presets
 from app.settings import InputSettings, LookSettings, SourceSettings
-from rt.options import Blending, CropFit, OnLost
+from engines.face_regions import Region
+from rt.options import Blending, Corner, CropFit, OnLost
 
 KEY = "sk_live_0123"
 URL = f"rtmp://server/app/{KEY}"
@@ -114,6 +115,11 @@ looks = st.builds(
     opacity=st.floats(0, 1),
     enhancer_weight=st.floats(0, 1),
     max_faces=st.integers(1, 8),
+    regions=st.lists(st.sampled_from(Region), min_size=1).map(tuple),
+    colour_match=st.floats(0, 1),
+    sharpness=st.floats(0, 1),
+    badge=st.sampled_from(["", "AI face", "-- 换脸"]),
+    badge_corner=st.sampled_from(Corner),
     on_lost=st.sampled_from(OnLost),
     blending=st.sampled_from(Blending),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from PySide6.QtCore import QPointF, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen, QPolygonF, QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QSlider, QSpinBox, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QLineEdit, QSlider, QSpinBox, QToolButton, QVBoxLayout, QWidget
 
 from app.gui.cards.card import row
 from app.gui.icons import icon
@@ -175,6 +175,33 @@ class SidesField(Field):
 
     def _choose(self) -> None:
         self.wished.emit(tuple(side.value() / 100 for side in self.sides))
+
+
+class TextField(Field):
+    """A line of words."""
+
+    def __init__(self, title: str, theme: Callable[[], Theme], longest: int, example: str = "", hint: str = "") -> None:
+        super().__init__(title, theme, hint)
+        self.line = QLineEdit()
+        self.line.setMaxLength(longest)
+        self.line.setPlaceholderText(example)
+        self.line.setAccessibleName(title)
+        self.line.setToolTip(hint)
+        self.line.editingFinished.connect(self._choose)
+        self.label.setBuddy(self.line)
+        self.column.addLayout(row(self.label, self.reset))
+        self.column.addWidget(self.line)
+        self._value = ""
+
+    def show_value(self, value: str, default: str) -> None:
+        super().show_value(value, default)
+        self._value = value
+        if not self.line.hasFocus() or self.line.text().strip() == value:
+            self.line.setText(value)
+
+    def _choose(self) -> None:
+        if self.line.text().strip() != self._value:
+            self.wished.emit(self.line.text().strip())
 
 
 class ChecksField(Field):

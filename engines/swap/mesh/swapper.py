@@ -27,6 +27,8 @@ class MeshSwapper:
 
     name = "mesh"
     needs_photo = True
+    colour_match = 1.0
+    """See ``engines.swap.contract.MatchesColours``."""
 
     def __init__(self) -> None:
         self._mesh = topology()
@@ -51,7 +53,7 @@ class MeshSwapper:
         if face_id not in self._lights:
             self._lights[face_id] = Light(self._near)
         light = self._lights[face_id]
-        gain = light.gains(image, points, identity, captured_ns)
+        gain = light.gains(image, points, identity, captured_ns) * np.float32(self.colour_match)
         patch = self._clear_patch(left, top, right, bottom)
         self._draw(patch, place, gain, light.contrast(gain, identity), self._facing.share(points), identity)
         return patch
