@@ -237,6 +237,16 @@ def print_costs(result: dict[str, Any]) -> None:
     out.print(table)
 
 
+def print_lanes(result: dict[str, Any]) -> None:
+    """A line a run."""
+    table = Table("lanes", "fps", "gain", "age p50 ms", "age p95 ms", "late", "frames of each", box=None, pad_edge=False)
+    for run in result["runs"]:
+        age, each = run["age_ms"], ", ".join(map(str, run["frames"].values()))
+        numbers = (f"{run['fps']:.2f}", f"{run['gain']:.2f}", f"{age['p50']:.1f}", f"{age['p95']:.1f}", str(run["late"]))
+        table.add_row(str(run["lanes"]), *numbers, each)
+    out.print(table)
+
+
 def print_startup(result: dict[str, Any]) -> None:
     """A line a step."""
     from app.bench.start import STEPS

@@ -161,6 +161,15 @@ class Gallery:
         names = ", ".join(identity.name for identity in known)
         raise GalleryError(f"no face in the gallery is called {name!r}; there are: {names}. `ffrt faces add PHOTO` adds one")
 
+    def holder(self, photos: Sequence[Path]) -> Identity | None:
+        """The face that has all these photos already, whatever their files are called; None where none has, or one cannot be read."""
+        try:
+            wanted = {_content(path.read_bytes()) for path in photos if path.stat().st_size <= BYTES_MAX}
+            known = ((one, {_content_of(photo.file) for photo in one.usable}) for one in self.identities())
+            return next((one for one, contents in known if len(wanted) and wanted <= contents), None)
+        except OSError:
+            return None
+
     def thumbnail(self, identity: Identity, photo: Photo | None = None) -> Path:
         """A JPEG of ``THUMBNAIL_PX`` a side that shows the face of ``photo`` (the first that is there otherwise); made where it is missing.
 
@@ -319,7 +328,8 @@ class Gallery:
     def _name_for(self, name: str | None, photo: Path) -> str:
         if name is not None:
             return self._free_name(name)
-        given = _printable(photo.stem).strip()[: NAME_MAX - 4].strip()
+        spaced = re.sub(r"[\s_]+", " ", photo.stem)  # as people write file names
+        given = _printable(spaced).strip()[: NAME_MAX - 4].strip()
         return self._numbered(given or "face")
 
     def _numbered(self, name: str) -> str:
@@ -352,7 +362,7 @@ class Gallery:
             data = path.read_bytes()
         except OSError as error:
             raise PhotoError(f"the photo {path} cannot be read: {error.strerror}; check its permissions") from error
-        return _Examined(hashlib.sha256(data).hexdigest()[:32] + _suffix(path), data, report, _printable(path.name))
+        return _Examined(_content(data) + _suffix(path), data, report, _printable(path.name))
 
     def _report(self, path: Path) -> PhotoReport:
         with self._looking:
@@ -385,6 +395,15 @@ class Gallery:
             shutil.rmtree(aside, ignore_errors=True)
         else:
             aside.unlink(missing_ok=True)
+
+
+def _content(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _content_of(file: Path) -> str:
+    """Read only where the name does not tell."""
+    return file.stem if CONTENT_NAME.match(file.name) else _content(file.read_bytes())
 
 
 def built_in() -> tuple[Identity, ...]:

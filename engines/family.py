@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from engines.align import Aligner
+from engines.measure import Check
 from engines.registry import Registry
 from engines.session import Session, Shapes, TensorSpec
 
@@ -99,6 +100,15 @@ class Family(Protocol):
 
     def open(self, model: ModelFile, kit: Kit) -> Any:
         """A part that keeps the contract of ``kind``. Raises ``ModelError``."""
+        ...
+
+
+@runtime_checkable
+class TellsOutputs(Protocol):
+    """What a family offers beside ``Family`` if the shapes of its outputs do not tell what they are."""
+
+    def checks(self, graph: Graph) -> Mapping[str, Check]:
+        """By output: how it is compared with that of another runtime or precision. What is not named goes by its shape."""
         ...
 
 

@@ -81,6 +81,10 @@ class Frame:
     faces: tuple[TrackedFace, ...] = ()
     slot: Slot | None = None
     """What holds the pixels' memory; None for pixels that own theirs."""
+    is_good: bool = False
+    """The freeze policy may show it again: all faces in it were found."""
+    wants_good: bool = False
+    """The freeze policy is to show the last good picture for it. Its lost face is blurred until then."""
     repeated: bool = False
     """The picture is the one before it, shown again."""
 

@@ -23,7 +23,8 @@ from app.gallery import Gallery
 from app.preset_options import options_of
 from app.presets import OutputPreset, Preset, Presets
 from app.settings import InputSettings, LookSettings, SourceSettings
-from rt.options import Blending, OnLost
+from engines.face_regions import Region
+from rt.options import Blending, Corner, CropFit, OnLost
 
 KEY = "sk_live_0123"
 URL = f"rtmp://server/app/{KEY}"
@@ -131,6 +132,11 @@ looks = st.builds(
     opacity=st.floats(0, 1),
     enhancer_weight=st.floats(0, 1),
     max_faces=st.integers(1, 8),
+    regions=st.lists(st.sampled_from(Region), min_size=1).map(tuple),
+    colour_match=st.floats(0, 1),
+    sharpness=st.floats(0, 1),
+    badge=st.sampled_from(["", "AI face", "-- 换脸"]),
+    badge_corner=st.sampled_from(Corner),
     on_lost=st.sampled_from(OnLost),
     blending=st.sampled_from(Blending),
 )
@@ -152,6 +158,11 @@ inputs = st.builds(
     fourcc=st.none() | st.just("MJPG"),
     loop=st.booleans(),
     timecode=st.booleans(),
+    mirror=st.booleans(),
+    rotate=st.sampled_from([0, 90, 180, 270]),
+    crop=st.tuples(*[st.floats(0, 0.47)] * 4),
+    crop_fit=st.sampled_from(CropFit),
+    exposure_ms=st.none() | st.floats(0, 1000),
 )
 sources = st.builds(SourceSettings, photos=st.lists(st.just(HOPPER), min_size=1).map(tuple), face=st.none() | st.integers(1, 9))
 
@@ -169,6 +180,9 @@ def test_every_preset_is_the_same_as_its_options(preset: Preset) -> None:
     if preset.input is not None:
         assert (found["input"], found["size"], found["loop"]) == (preset.input.spec, "640x360", preset.input.loop)
         assert (found.get("fps"), found.get("fourcc"), found["timecode"]) == (preset.input.fps, preset.input.fourcc, preset.input.timecode)
+        framed = found["camera"].settings()
+        assert {name: getattr(preset.input, name) for name in framed} == framed
+        assert (preset.input.exposure_ms is None) == ("exposure_ms" not in framed)
     if preset.output is not None:
         assert found.get("to", ()) == preset.output.addresses
         assert found.get("virtual_camera") == ("auto" if preset.output.virtual_camera == "" else preset.output.virtual_camera)

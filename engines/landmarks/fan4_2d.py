@@ -11,6 +11,7 @@ from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_68
 from engines.landmarks.view import View
+from engines.measure import Check, landmarks
 from engines.network import FLOATS, Network
 from engines.session import TensorSpec
 
@@ -58,6 +59,10 @@ class Fan4Family:
         found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
         found += shape_differences("output of points", _with(graph.outputs, 3), (None, 68, 3), FLOATS)
         return found + shape_differences("output of heatmaps", _with(graph.outputs, 4), (None, 68, HEATMAP, HEATMAP), FLOATS)
+
+    def checks(self, graph: Graph) -> dict[str, Check]:
+        """The points are counted in cells of the heatmaps."""
+        return {spec.name: landmarks(HEATMAP) for spec in graph.outputs if len(spec.shape) == 3}
 
     def open(self, model: ModelFile, kit: Kit) -> Fan4:
         return Fan4(Network(model.name, kit.session(model)))

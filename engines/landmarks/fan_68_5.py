@@ -11,6 +11,7 @@ from engines.errors import ModelError
 from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
+from engines.measure import Check, landmarks
 from engines.network import FLOATS, Network
 
 TEMPLATE = "ffhq_512"
@@ -49,6 +50,9 @@ class Fan68From5Family:
             return built_otherwise(graph, "one of each")
         found = shape_differences("input", graph.inputs[0], (None, 5, 2), FLOATS)
         return found + shape_differences("output", graph.outputs[0], (None, 68, 2), FLOATS)
+
+    def checks(self, graph: Graph) -> dict[str, Check]:
+        return {spec.name: landmarks(1) for spec in graph.outputs}
 
     def open(self, model: ModelFile, kit: Kit) -> Fan68From5:
         return Fan68From5(Network(model.name, kit.session(model)))

@@ -11,6 +11,7 @@ from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_68
 from engines.landmarks.view import View
+from engines.measure import Check, landmarks
 from engines.network import FLOATS, Network
 
 SIDE, UNITS = 256, 64
@@ -53,6 +54,9 @@ class PeppaWutzFamily:
             return built_otherwise(graph, "one of each")
         found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
         return found + shape_differences("output", graph.outputs[0], (None, 68, 3), FLOATS)
+
+    def checks(self, graph: Graph) -> dict[str, Check]:
+        return {spec.name: landmarks(UNITS) for spec in graph.outputs}
 
     def open(self, model: ModelFile, kit: Kit) -> PeppaWutz:
         return PeppaWutz(Network(model.name, kit.session(model)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
 from engines.errors import ModelError
+from engines.face_regions import WORN, parsed
 from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.jit import compiled
 from engines.mask.contract import Cover, leave
@@ -28,8 +29,8 @@ REGIONS = {
 }  # fmt: skip
 """Number of each region among the network's classes (face-parsing.PyTorch's order of CelebAMask-HQ); 0 is the background."""
 
-FACE = ("skin", "left_brow", "right_brow", "left_eye", "right_eye", "nose", "mouth", "upper_lip", "lower_lip")
-"""What is swapped unless asked otherwise: hair, hats and glasses before the face stay the target's."""
+FACE = parsed(WORN)
+"""What is swapped unless asked otherwise."""
 
 
 class BiSeNet:
