@@ -144,7 +144,7 @@ class LiveSession:
 
     def remarks(self) -> tuple[str, ...]:
         """What a person should know of what was asked for and does nothing, a sentence each. Before ``start``."""
-        return build.remarks(self.settings, self._look)
+        return build.remarks(self.settings, self._looks[0])
 
     def source(self) -> dict[str, Any]:
         """What the source says of itself: what was asked and granted, a warning. Any thread."""
