@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from engines.errors import ModelError
 from engines.family import Family, Kind, families
 from engines.registry import Registry
-from engines.store import embedded_models, verify
+from engines.store import EmbeddedModel, embedded_models, verify
 from engines.store.catalog import Catalog, Commercial, Entry, load_catalog
-from engines.store.shelf import SUFFIXES, Card, Shelf, checked_name
+from engines.store.shelf import SUFFIXES, Card, Shelf, checked_name, sha256_of
 
 if TYPE_CHECKING:
     from engines.store.pull import Progress
@@ -57,12 +57,15 @@ class Models:
         if self.shelf.matches(asked):
             card = self.shelf.find(asked)
             return {**self._card_row(card), "graph": card.graph.describe(), "opset": card.graph.opset}
+        if asked in embedded_models():
+            return _embedded_row(embedded_models()[asked])
         return entry_row(self.catalog[asked])
 
     def offer(self, name: str, mirrors: Sequence[str]) -> Offer | None:
         """What a pull of ``name`` would bring; None if it is here. Asks the server for the size where the catalogue has none."""
         from engines.store.pull import pulled, size_of
 
+        _check_not_embedded(name)
         entry = self.catalog[name]
         if pulled(entry, self.shelf) is not None:
             return None
@@ -85,6 +88,7 @@ class Models:
         from engines.store.identify import identify
         from engines.store.pull import card_of
 
+        _check_not_shipped(path)
         found = identify(path, self.catalog, self._families(), family=family)
         present = self.shelf.has(found.sha256)
         if present is not None and (name or present.name) == present.name and found.family == present.family:
@@ -129,6 +133,8 @@ class Models:
 
     def remove(self, asked: str) -> dict[str, Any]:
         """Deletes a model from the shelf and returns the row that it had. Raises ``ModelError``."""
+        if not self.shelf.matches(asked):
+            _check_not_embedded(asked)
         card = self.shelf.find(asked)
         row = self._card_row(card)
         self.shelf.remove(card)
@@ -184,14 +190,30 @@ def entry_row(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _embedded_row(model: EmbeddedModel) -> dict[str, Any]:
+    facts = {"name": model.name, "family": "embedded", "kind": None, "licence": model.licence, "present": True, "sha256": model.sha256}
+    return {**facts, "path": str(model.path)}
+
+
+def _check_not_embedded(name: str) -> None:
+    if name in embedded_models():
+        raise ModelError(f"{name} comes with ffrt: it is always here, and `ffrt models verify` reads it")
+
+
+def _check_not_shipped(path: Path) -> None:
+    """Their graphs are of no family; reads files of the size of one of them alone."""
+    for model in embedded_models().values():
+        if path.is_file() and path.stat().st_size == model.path.stat().st_size and sha256_of(path) == model.sha256:
+            raise ModelError(f"{path} is {model.name}, which comes with ffrt and needs no import")
+
+
 def _verify_embedded() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for model in embedded_models().values():
-        row = {"name": model.name, "family": "embedded", "kind": None, "licence": model.licence, "present": True, "sha256": model.sha256}
         try:
             verify(model)
         except ModelError as error:
-            rows.append({**row, "path": str(model.path), "ok": False, "problem": str(error)})
+            rows.append({**_embedded_row(model), "ok": False, "problem": str(error)})
         else:
-            rows.append({**row, "path": str(model.path), "ok": True, "problem": None})
+            rows.append({**_embedded_row(model), "ok": True, "problem": None})
     return rows

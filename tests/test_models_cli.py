@@ -262,6 +262,16 @@ def test_a_file_that_is_here_under_another_name_is_said(ffrt: Ffrt, tmp_path: Pa
     assert "open is here already" in (ffrt("pull", "open"), ffrt("pull", "open"))[1].stderr
 
 
+def test_the_models_that_ship_are_known_too(ffrt: Ffrt) -> None:
+    row = ffrt.json("show", "face_landmark")
+    assert (row["family"], row["licence"], row["present"]) == ("embedded", "Apache-2.0", True)
+    for command in ("remove", "pull"):
+        done = ffrt(command, "face_landmark")
+        assert done.returncode == 1
+        assert "face_landmark comes with ffrt" in said(done)
+    assert "is face_landmark, which comes with ffrt" in said(ffrt("import", row["path"]))
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "a\nb", "simswap:a", "x.onnx", "-a", "a" * 101])
 def test_a_name_that_could_not_be_typed_is_refused(ffrt: Ffrt, tmp_path: Path, name: str) -> None:
     mine = tmp_path / "mine.onnx"
