@@ -21,7 +21,7 @@ from app.camera_options import CameraOptions
 from app.ctl_cli import ctl
 from app.engines_cli import engines
 from app.errors import AppError, UsageError
-from app.face_options import FaceOptions, LookOptions
+from app.face_options import FaceOptions, LookOptions, Whole
 from app.faces_cli import faces, photos_of
 from app.live_options import CONTROL_PORT, FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
 from app.loading import loading
@@ -72,7 +72,7 @@ def live(
     headless: Annotated[bool, Switch] = False,
     preset: str | None = None,
     source: Annotated[tuple[str, ...], Many] = (),
-    source_face: int | None = None,
+    source_face: Whole | None = None,
     input: Annotated[str, Parameter(allow_leading_hyphen=True)] = "synthetic:",
     size: str | None = None,
     fps: float | None = None,

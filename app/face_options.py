@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
+from app.errors import UsageError
 from engines.face_regions import WORN, Region
 from rt.options import Blending, Corner, OnLost
 
 NO_MASK = "none"
 """What `--mask` takes for the whole face to be swapped, whatever is in front of it."""
+
+
+def whole_number(type_: type, tokens: Sequence[Token]) -> int:
+    """Of an option. The parser itself would take 2.5 for 2. Raises ``UsageError``."""
+    (token,) = tokens
+    try:
+        return int(token.value)
+    except ValueError:
+        raise UsageError(f"{token.keyword} {token.value} was given; give a whole number") from None
+
+
+Whole = Annotated[int, Parameter(converter=whole_number)]
 
 
 @Parameter(name="*")
@@ -57,7 +71,7 @@ class FaceOptions:
     enhancer: str | None = None
     enhancer_opacity: float = 0.8
     enhancer_weight: float = 0.5
-    pixel_boost: int = 1
+    pixel_boost: Whole = 1
     regions: Annotated[tuple[Region, ...], Parameter(consume_multiple=True)] = WORN
     blend: Blending = Blending.SOFT
     runtime: str = "auto"
@@ -126,9 +140,9 @@ class LookOptions(FaceOptions):
     badge: str = ""
     badge_corner: Corner = Corner.BOTTOM_LEFT
     smoothing: float = 1.0
-    max_faces: int = 1
-    hold_frames: int = 5
-    detect_every: int = 15
+    max_faces: Whole = 1
+    hold_frames: Whole = 5
+    detect_every: Whole = 15
 
     def settings(self) -> dict[str, Any]:
         own = [option.name for option in fields(LookOptions) if option.name not in {inherited.name for inherited in fields(FaceOptions)}]

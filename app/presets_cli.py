@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from app import console
 from app.camera_options import CameraOptions
-from app.face_options import LookOptions
+from app.face_options import LookOptions, Whole
 
 if TYPE_CHECKING:
     from app.presets import Preset
@@ -66,7 +66,7 @@ def save(
     *,
     look: LookOptions = DEFAULT_LOOK,
     source: Annotated[tuple[str, ...], Many] = (),
-    source_face: int | None = None,
+    source_face: Whole | None = None,
     input: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     size: str | None = None,
     fps: float | None = None,

@@ -300,3 +300,9 @@ def test_the_package_can_be_run() -> None:
     done = subprocess.run([sys.executable, "-m", "app", "--version"], capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stdout) == (0, ffrt("--version").stdout)
     assert done.stdout.strip()
+
+
+def test_a_number_that_is_not_whole_is_not_rounded() -> None:
+    done = ffrt("--headless", "--input", SHORT, "--null", "--pixel-boost", "2.5")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--pixel-boost 2.5 was given; give a whole number" in done.stderr
