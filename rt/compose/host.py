@@ -50,6 +50,36 @@ def _blend(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, opacity: i
                     region[y, x, c] = (np.uint32(region[y, x, c]) * rest + np.uint32(pixels[y, x, c]) * weight + half) // whole
 
 
+SHARPEN_MOST = 1.5
+"""Share of the detail that is added at the most: beyond it pores and compression are all that is seen."""
+
+SHARPEN_SHARE, SHARPEN_MIN_PX = 0.006, 0.8
+"""What counts as detail: finer than this share of the patch's width, and than so many pixels."""
+
+
+def sharpen(pixels: np.ndarray, patch: Patch, amount: float) -> None:
+    """Sharpens ``pixels`` (uint8 [H, W, 3] BGR), in place, where ``patch`` was laid over them, as far as it covers. ``amount``: 0 to 1.
+
+    An unsharp mask of what is seen, so that the patch's edge meets no picture that is softer than its own.
+    """
+    height, width = patch.alpha.shape
+    region = pixels[patch.top : patch.top + height, patch.left : patch.left + width]
+    soft = cv2.GaussianBlur(region, (0, 0), max(SHARPEN_MIN_PX, SHARPEN_SHARE * width))
+    _sharpen(region, soft, patch.alpha, round(amount * SHARPEN_MOST * 256))
+
+
+@compiled("void(uint8[:, :, :], uint8[:, :, ::1], uint8[:, ::1], int64)")
+def _sharpen(region: np.ndarray, soft: np.ndarray, alpha: np.ndarray, amount: int) -> None:
+    """a + (a - b) · w / (255 · 256), rounded and cut to a byte; w = alpha · amount."""
+    for y in range(alpha.shape[0]):
+        for x in range(alpha.shape[1]):
+            weight = np.int64(alpha[y, x]) * amount
+            if weight:
+                for c in range(3):
+                    detail = (np.int64(region[y, x, c]) - np.int64(soft[y, x, c])) * weight
+                    region[y, x, c] = min(255, max(0, np.int64(region[y, x, c]) + (detail + 32640) // 65280))
+
+
 SEAM_CELLS = 48
 """The colour step along the seam is known and spread on a grid of at most so many cells a side: it is smooth by nature."""
 
@@ -61,9 +91,9 @@ SEAM_SPREAD = 24.0
 """Levels by which the step may differ from its median along the seam: more is hair, a hand or the background, not light."""
 
 
-def match_seam(pixels: np.ndarray, patch: Patch) -> None:
+def match_seam(pixels: np.ndarray, patch: Patch, strength: float = 1.0) -> None:
     """Moves ``patch.pixels`` (in place, by 127 levels at most) so that along its seam they have the colours of ``pixels``
-    (uint8 [H, W, 3] BGR).
+    (uint8 [H, W, 3] BGR); with less ``strength``, 0 to 1, only so far.
 
     The step between the two is taken in the ring where the patch fades and continued smoothly over its inside: the membrane
     that pasting gradients amounts to (Farbman et al. 2009, "Coordinates for instant image cloning"), filled by pull and push
@@ -77,7 +107,7 @@ def match_seam(pixels: np.ndarray, patch: Patch) -> None:
     if not ring.any():
         return
     step = _usual(below.astype(np.float32) - above, ring > 0) * ring[..., None]
-    membrane = np.clip(np.round(_filled(step, ring)) + 128, 0, 255).astype(np.uint8)  # bytes: four times as fast as floats
+    membrane = np.clip(np.round(_filled(step, ring) * strength) + 128, 0, 255).astype(np.uint8)  # bytes: four times as fast as floats
     wide = cv2.resize(membrane, (width, height), interpolation=cv2.INTER_LINEAR)
     cv2.addWeighted(patch.pixels, 1, wide, 1, -128, dst=patch.pixels)
 

@@ -44,6 +44,8 @@ class MeshSwapper:
 
     name = "mesh"
     needs_photo = True
+    colour_match = 1.0
+    """See ``engines.swap.contract.MatchesColours``."""
 
     def __init__(self) -> None:
         self._mesh = topology()
@@ -69,7 +71,7 @@ class MeshSwapper:
         if box is None:
             return None
         light = self._lights.setdefault(face_id, Light(self._near))
-        gain = light.gains(image, points, identity, captured_ns)
+        gain = light.gains(image, points, identity, captured_ns) * np.float32(self.colour_match)
         return MeshPlan(points, box, gain, light.kept(identity), self._facing.turn(points))
 
     def draw(self, plan: MeshPlan, identity: MeshIdentity) -> Patch:
