@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,17 +29,20 @@ from engines.mask.mouth import MouthMask
 from engines.mask.shapes import Ramp, Shapes, capsules
 from engines.network import Network
 from engines.session import TensorSpec
+from engines.swap.contract import MatchesColours
 from engines.swap.echo import echo
 from engines.swap.mesh.swapper import MeshSwapper
 from rt.compose import host
+from rt.compose.badge import Badge
 from rt.compose.device import DeviceCompositor
 from rt.compose.kernels.checking import CheckingKernels
 from rt.compose.kernels.host import HostKernels
+from rt.compose.launches import HIDE, LAUNCHES_MAX, launches
 from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers
 from rt.compose.memory import PIECE_BYTES
 from rt.frame import FaceState, Frame, TrackedFace
-from rt.options import Blending, Look, OnLost
+from rt.options import Blending, Corner, Look, OnLost
 from tests.conftest import ASTRONAUT, HOPPER
 from tests.faces import face_at
 
@@ -162,6 +166,8 @@ def by_the_processor(frame: Frame, look: Look, drawn: Sequence[Any]) -> np.ndarr
     """As the lane does it, step by step. ``drawn``: the same masks, as they are asked."""
     image, swapper = frame.pixels.copy(), look.swapper
     assert swapper is not None
+    if isinstance(swapper, MatchesColours):
+        swapper.colour_match = look.colour_match
     seen = [face for face in frame.faces if face.state is FaceState.SEEN]
     covers = dict(zip([face.id for face in seen], covers_of(drawn, frame.pixels, [face.points for face in seen]), strict=True))
     layers = Layers().of(seen[: look.faces])
@@ -171,14 +177,18 @@ def by_the_processor(frame: Frame, look: Look, drawn: Sequence[Any]) -> np.ndarr
             if patch is None:
                 host.blur_face(image, face.points)
             else:
-                lay(image, patch, covers[face.id], look.blending, look.opacity)
+                last = look.sharpness if look.enhancer is None else 0.0
+                lay(image, patch, covers[face.id], look.blending, look.opacity, colour_match=look.colour_match, sharpness=last)
     for face in [face for layer in layers for face in layer if look.enhancer is not None]:
         assert look.enhancer is not None
         patch = look.enhancer.enhance(image, face.points)
         if patch is not None:
-            lay(image, patch, covers[face.id], look.blending, look.enhancer_opacity)
+            finish = {"colour_match": look.colour_match, "sharpness": look.sharpness}
+            lay(image, patch, covers[face.id], look.blending, look.enhancer_opacity, **finish)
     for face in [*[face for face in frame.faces if face not in seen], *seen[look.faces :]]:
         host.blur_face(image, face.points)
+    if look.badge is not None:
+        look.badge.stamp(image)
     return image
 
 
@@ -248,6 +258,19 @@ def test_enhanced_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: S
     assert (off > 1).mean() < 1e-4
 
 
+@pytest.mark.parametrize("blending", list(Blending))
+@pytest.mark.parametrize("kind", ["mesh", "echo"])
+def test_finished_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str, blending: Blending) -> None:
+    """Sharpened, of the colours it has by half, and stamped. What the blur rounds is seen one and a half times."""
+    finish = {"sharpness": 0.7, "colour_match": 0.5, "badge": Badge("AI face", Corner.TOP_RIGHT), "blending": blending}
+    frame = scene(woman)
+    made = by_the_kernels(kernels, frame, look_of(kind, man, masks=(Bar(),), **finish))
+    off = differences(made, by_the_processor(frame, look_of(kind, man, **finish), [AskedBar()]))
+    assert off.max() <= 4
+    assert (off > 1).mean() < 0.01
+    assert differences(made, frame.pixels)[:40].max() > 100, "the badge"
+
+
 anywhere = st.tuples(st.floats(-60, 540), st.floats(-60, 420), st.floats(4, 110), st.floats(-180, 180))
 
 
@@ -289,7 +312,7 @@ def test_nobody_worn_is_nothing_done(kernels: HostKernels, woman: SourceFace) ->
 
 
 def test_recorded_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:
-    """From the fourth frame on the steps are a graph. The light settles, so both ways are given as many frames."""
+    """From the third frame on the steps are a graph. The light settles, so both ways are given as many frames."""
     frame = scene(woman)
     look, other = look_of("mesh", man, masks=(MouthMask(),)), look_of("mesh", man)
     made = by_the_kernels(kernels, frame, look, frames=6)
@@ -369,6 +392,52 @@ def test_a_face_goes_up_in_small_pieces_and_nothing_else_moves(
     assert max(lane.kernels.sent_bytes) < PIECE_BYTES
     assert count.bytes_other == sum(lane.kernels.sent_bytes)
     assert count.synchronisations == 1
+
+
+@pytest.mark.parametrize("badge", [False, True])
+@pytest.mark.parametrize("sharpened", [False, True])
+@pytest.mark.parametrize("seamless", [False, True])
+@pytest.mark.parametrize("enhanced", [False, True])
+@pytest.mark.parametrize(("kind", "what"), [("mesh", "mesh"), ("echo", "network")])
+def test_a_frame_launches_what_is_written(
+    kernels: HostKernels,
+    woman: SourceFace,
+    man: SourceFace,
+    kind: str,
+    what: str,
+    enhanced: bool,
+    seamless: bool,
+    sharpened: bool,
+    badge: bool,
+) -> None:
+    """Kernels are counted one by one, also those that a graph launches as one."""
+    look = look_of(
+        kind,
+        man,
+        masks=(Bar(),),
+        blending=Blending.SEAMLESS if seamless else Blending.SOFT,
+        enhancer=enhancer() if enhanced else None,
+        sharpness=0.5 if sharpened else 0.0,
+        badge=Badge("AI face", Corner.TOP_LEFT) if badge else None,
+    )
+    planned = launches(what, enhanced=enhanced, seamless=seamless, sharpened=sharpened, badge=badge)
+    lane = counted(kernels, scene(woman), look, frames=1)
+    assert lane.kernels.launched == Counter(planned)
+    assert len(planned) <= LAUNCHES_MAX or (enhanced and seamless and sharpened)
+    assert lane.device.frames[-1].synchronisations == 1
+
+
+def test_from_the_third_frame_on_all_launches_are_one(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:
+    lane = counted(kernels, scene(woman), look_of("mesh", man, masks=(Bar(),)), frames=6)
+    calls = [what for stream, what in lane.device.calls if stream == "compute"]
+    assert calls.count("capture") == 1
+    assert calls.count("replay") == 4
+    assert lane.kernels.launched == Counter(launches("mesh")), "a graph launches the same"
+
+
+def test_a_hidden_face_launches_two(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:
+    lane = counted(kernels, scene(woman, state=FaceState.LOST), look_of("mesh", man), frames=1)
+    assert lane.kernels.launched == Counter(HIDE)
 
 
 def test_memory_that_is_asked_for_in_the_steady_state_is_found(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:

@@ -30,7 +30,12 @@ SEGMENTS, SHAPES = 120, 12
 
 BOX: Fields = {"face": (records.FACE, (1,))}
 DRAWING: Fields = {"segments": (np.float32, (SEGMENTS, 6)), "shapes": (np.float32, (SHAPES, 6))}
+FINISH: Fields = {"finish": (np.float32, (3 + records.RADIUS_MAX,))}
 HIDING: Fields = {"face": (records.FACE, (1,)), "segments": (np.float32, (len(OVAL), 6)), "ramp": (np.float32, (4,))}
+
+
+Limit = tuple[Any, Any, Any]
+"""What masks leave, as kernels take it: what was sent, segments and shapes; None for what there is none of."""
 
 
 @dataclass
@@ -73,6 +78,9 @@ class Canvas:
         self.captured_ns = frame.captured_ns
         self.blending = Blending.SOFT
         self.opacity = 1.0
+        self.colour_match = 1.0
+        self.sharpness = 0.0
+        """As in ``rt.options.Look``, of what is painted now."""
         self._kernels = kernels
         self._image = image
         self._masking = masking
@@ -119,34 +127,46 @@ class Canvas:
         """What the masks said of that face."""
         return self._masking.get(face_id, Masking())
 
-    def limit(self, parcel: Parcel, face_id: int) -> Any | None:
-        """What masks leave to be seen in the box of ``parcel``: the array that kernels take; None where all of it."""
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is enough to draw onto the picture; else a patch is made, and laid by ``lay``."""
+        return self.blending is Blending.SOFT and not self.sharpness
+
+    def limit(self, parcel: Parcel, face_id: int) -> Limit:
+        """What masks leave to be seen in the box of ``parcel``, as kernels take it."""
         masking, record = self.masking(face_id), parcel.host["face"]
         left, top, width, height = (int(record[name][0]) for name in ("left", "top", "width", "height"))
         shapes = [each for each in masking.shapes if each.box(left, top, left + width, top + height) is not None]
         drawing = self.parcel("drawing", DRAWING) if shapes else None
         is_drawn = drawing is not None and records.set_shapes(record, shapes, drawing.host["segments"], drawing.host["shapes"])
         if masking.covers or (shapes and not is_drawn):
-            return self._sent_limit(masking, left, top, width, height)
+            record["shapes"] = 0
+            return self._sent_limit(masking, left, top, width, height), None, None
         if drawing is None:
-            return None
-        limit = self.per_pixel("limit", np.uint8)
-        self.launch("mask_shapes", WALK, limit, parcel.device["face"], drawing.device["segments"], drawing.device["shapes"], 1)
-        return limit
+            return None, None, None
+        return None, drawing.device["segments"], drawing.device["shapes"]
 
     def patch(self) -> tuple[Any, Any]:
         """Where a patch may be made that ``lay`` is to lay: u8 [h, w, 3] and u8 [h, w]."""
         return self.per_pixel("patch", np.uint8, 3), self.per_pixel("alpha", np.uint8)
 
     def lay(self, parcel: Parcel, pixels: Any, alpha: Any) -> None:
-        """Lays a patch over the box of ``parcel``, its masks being part of its alpha."""
+        """Lays a patch over the box of ``parcel``, its masks being part of its alpha: ``rt.compose.lay``."""
         face, membrane = parcel.device["face"], None
         if self.blending is Blending.SEAMLESS:
             cells = self.memory.array("cells", 48 * 48 * 7, np.uint8)
             membrane = self.memory.array("membrane", 48 * 48 * 3, np.uint8)
+            pyramid = self.memory.array("pyramid", 4 * 4096, np.float32)
             self.launch("seam_cells", (32 * 48, 48, 1), *self.frame, face, pixels, alpha, cells)
-            self.launch("seam_membrane", (512, 1, 1), cells, face, self.memory.array("pyramid", 4 * 4096, np.float32), membrane)
+            self.launch("seam_membrane", (512, 1, 1), cells, face, self.colour_match, pyramid, membrane)
         self.launch("lay_patch", WALK, *self.frame, face, pixels, alpha, None, None, membrane)
+        if self.sharpness:
+            self._sharpen(parcel, alpha)
+
+    def stamp(self, badge: Any, left: int, top: int) -> None:
+        """Lays ``badge`` (u8 [h, w, 4] BGRA on the device) at that place."""
+        rows, columns = badge.shape[:2]
+        self.launch("paint_badge", (columns, rows, 1), *self.frame, badge, columns, rows, left, top, 256)
 
     def hide(self, points: np.ndarray) -> None:
         """Makes the face at ``points`` (float32 [468, 2+]) unrecognisable: ``rt.compose.host.blur_face``."""
@@ -163,6 +183,15 @@ class Canvas:
         self.launch("hide_cells", (256 * columns, rows, 1), *self.frame, parcel.device["face"], cells)
         drawing = (parcel.device["segments"], len(OVAL), parcel.device["ramp"])
         self.launch("hide_face", WALK, *self.frame, parcel.device["face"], cells, columns, rows, *drawing)
+
+    def _sharpen(self, parcel: Parcel, alpha: Any) -> None:
+        finish, amount = self.parcel("finish", FINISH), self.sharpness * self.opacity
+        sigma = host.sharpen_sigma(int(parcel.host["face"]["width"][0]))
+        records.set_finish(finish.host["finish"], sigma, round(amount * host.SHARPEN_MOST * 256))
+        given = (*self.frame, parcel.device["face"], finish.device["finish"])
+        rows = self.per_pixel("soft rows", np.float32, 3)
+        self.launch("sharpen_rows", WALK, *given, rows)
+        self.launch("sharpen_columns", WALK, *given, rows, alpha)
 
     def _sent_limit(self, masking: Masking, left: int, top: int, width: int, height: int) -> Any:
         """What the processor says is left of an alpha of 255."""

@@ -7,11 +7,14 @@ launches of a frame are one row of steps, which is recorded as a graph where the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from engines.device.contract import Stream
 from engines.device.graphs import Graphs
 from engines.errors import DeviceError
+from engines.swap.contract import MatchesColours
 from rt.compose.canvas import Canvas, masking_of
 from rt.compose.contract import compositors
 from rt.compose.kernels.contract import Kernels
@@ -21,6 +24,9 @@ from rt.compose.memory import Memory
 from rt.compose.painters import Painter, PainterKind, painters
 from rt.frame import Frame, TrackedFace
 from rt.options import Look
+
+if TYPE_CHECKING:
+    from rt.compose.badge import Badge
 
 
 class DeviceCompositor:
@@ -33,6 +39,7 @@ class DeviceCompositor:
         self._layers = Layers()
         self._known: frozenset[int] = frozenset()
         self._worn: tuple[Any, ...] = ()
+        self._plate: tuple[np.ndarray, Any] | None = None  # as the badge made it, and on the device
         self._graphs: tuple[Stream, Graphs] | None = None
 
     def refusal(self, look: Look) -> str:
@@ -44,6 +51,8 @@ class DeviceCompositor:
         if look.swapper is None or look.identity is None:
             return
         self._wear(look)
+        if isinstance(look.swapper, MatchesColours):
+            look.swapper.colour_match = look.colour_match
         self._memory.begin_frame()
         swapped = _faces(frame, look, Treatment.SWAP)
         canvas = Canvas(self._kernels, self._memory, frame, image, masking_of(look.masks, frame.pixels, swapped))
@@ -51,6 +60,8 @@ class DeviceCompositor:
         for treated in (Treatment.FREEZE, Treatment.BLUR):  # frozen ones too: not every frame has a good picture to be replaced by
             for face in _faces(frame, look, treated):
                 canvas.hide(face.points)
+        if look.badge is not None:
+            self._stamp(canvas, look.badge)
         canvas.give(stream, self._graphs_of(stream))
         self._forget_others(frame, look)
 
@@ -61,7 +72,8 @@ class DeviceCompositor:
             painter.forget()
 
     def _draw(self, canvas: Canvas, look: Look, layers: Sequence[Sequence[TrackedFace]]) -> None:
-        canvas.blending, canvas.opacity = look.blending, look.opacity
+        canvas.blending, canvas.opacity, canvas.colour_match = look.blending, look.opacity, look.colour_match
+        canvas.sharpness = look.sharpness if look.enhancer is None else 0.0  # what is laid last is sharpened
         for layer in layers:
             drawn = self._painter(look.swapper).paint(canvas, look.swapper, look.identity, layer)
             for face, is_drawn in zip(layer, drawn, strict=True):
@@ -69,9 +81,15 @@ class DeviceCompositor:
                     canvas.hide(face.points)
         if look.enhancer is None:
             return
-        canvas.opacity = look.enhancer_opacity
+        canvas.opacity, canvas.sharpness = look.enhancer_opacity, look.sharpness
         for layer in layers:
             self._painter(look.enhancer, is_enhancer=True).paint(canvas, look.enhancer, None, layer)
+
+    def _stamp(self, canvas: Canvas, badge: Badge) -> None:
+        plate, left, top = badge.placed(*canvas.pixels.shape[:2])
+        if self._plate is None or self._plate[0] is not plate:
+            self._plate = (plate, self._memory.constant(np.dstack([plate, np.full(plate.shape[:2], 255, np.uint8)])))
+        canvas.stamp(self._plate[1], left, top)
 
     def _painter(self, model: Any, *, is_enhancer: bool = False) -> Painter:
         name = _kind(model, is_enhancer)

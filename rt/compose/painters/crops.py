@@ -16,7 +16,6 @@ from rt.compose.kernels import records
 from rt.compose.memory import Fields, Memory
 from rt.compose.painters import PainterKind, painters
 from rt.frame import TrackedFace
-from rt.options import Blending
 
 BATCH = 16
 """Faces whose crops are taken at once: their records are one piece."""
@@ -76,8 +75,8 @@ class CropPainter:
         box = canvas.parcel("box", BOX)
         records.set_paste(box.host["face"], plan, recipe.made, canvas.opacity)
         limit = canvas.limit(box, face_id)
-        source = (box.device["face"], picture, recipe.side, recipe.boost, self._soft_box(whole), shown, limit)
-        if canvas.blending is Blending.SOFT:
+        source = (box.device["face"], picture, recipe.side, recipe.boost, self._soft_box(whole), shown, *limit)
+        if canvas.is_direct:
             canvas.launch("paste_planes", WALK, *canvas.frame, *source, None)
         else:
             canvas.launch("planes_to_patch", WALK, *source, *canvas.patch())

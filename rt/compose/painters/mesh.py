@@ -14,7 +14,6 @@ from rt.compose.kernels.mesh import NUMBERS, VERTEX_FLOATS, mesh_tables, packed
 from rt.compose.memory import Fields, Memory
 from rt.compose.painters import PainterKind, painters
 from rt.frame import TrackedFace
-from rt.options import Blending
 
 POINTS: Fields = {"face": (records.FACE, (1,)), "numbers": (np.float32, (NUMBERS,)), "points": (np.int16, (468, 3))}
 LIGHT: Fields = {"light": (np.int16, (468, 3))}
@@ -58,8 +57,8 @@ class MeshPainter:
         limit = canvas.limit(points, face.id)
         canvas.launch("mesh_vertices", (self._count, 1, 1), *up, *fixed, self._count, self._vertices)
         canvas.launch("mesh_raster", (32 * count, 1, 1), self._vertices, self._triangles, count, box, nearest)
-        drawn = (box, self._vertices, self._triangles, texture, side, limit, nearest)
-        if canvas.blending is Blending.SOFT:
+        drawn = (box, self._vertices, self._triangles, texture, side, *limit, nearest)
+        if canvas.is_direct:
             canvas.launch("mesh_draw", WALK, *canvas.frame, *drawn)
         else:
             canvas.launch("mesh_patch", WALK, *drawn, *canvas.patch())
