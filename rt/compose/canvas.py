@@ -199,12 +199,17 @@ class Canvas:
         masking.lower(patch)
         return self.sent(patch.alpha)
 
+    def _put_all(self, values: Sequence[np.ndarray], arrays: Sequence[Any]) -> None:
+        for each, array in zip(values, arrays, strict=True):
+            self._kernels.put(each, array)
+
     # --- for the compositor ---
 
     def give(self, stream: Stream, graphs: Graphs) -> None:
         """Asynchronous: gives ``stream``, of which ``graphs`` are, all that was asked for."""
-        for values, array in self._sends:
-            stream.enqueue(self._kernels.put, values, array, reads=(values,), writes=(array,))
+        if self._sends:  # as one piece of work: each wakes the stream's thread
+            values, arrays = zip(*self._sends, strict=True)
+            stream.enqueue(self._put_all, values, arrays, reads=values, writes=arrays)
         if self._steps:
             graphs.run(tuple(map(_key, self._steps)), self._steps)
 
