@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import platform
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -157,20 +159,41 @@ def _open_cached(path: Path, threads: int) -> ort.InferenceSession | None:
     from engines.store.shelf import sha256_of
 
     key = EngineKey(sha256_of(path), "ort", ort.__version__, (), "fp32", (), (f"processor={_processor()}",))
+    cache = EngineCache()
     made: list[ort.InferenceSession] = []
 
     def optimise(out: Path) -> dict[str, str]:
         options = _options(threads)
         options.optimized_model_filepath = str(out)
-        made.append(_open(str(path), str(path), options, CPU))
+        try:
+            made.append(_open(str(path), str(path), options, CPU))
+        except ModelError as error:
+            made.append(_open(str(path), str(path), _options(threads), CPU))  # raises where it is the model that is bad
+            raise _unwritten(cache.folder, path, error) from error
         return {"model": path.name}
 
     try:
-        entry, _ = EngineCache().get_or_build(key, optimise, now_s=time.time)
-        return made[0] if made else _open(str(entry.path), str(path), _options(threads, is_optimised=True), CPU)
-    except (CacheError, ModelError) as error:
+        entry, _ = cache.get_or_build(key, optimise, now_s=time.time)
+    except CacheError as error:
         log.warning("%s is optimised anew at every start: %s", path.name, error)
         return made[0] if made else None
+    if made:
+        return made[0]
+    try:
+        return _open(str(entry.path), str(entry.path), _options(threads, is_optimised=True), CPU)
+    except ModelError as error:
+        log.warning("the optimised graph of %s cannot be opened and is made anew at the next start: %s", path.name, error)
+        with suppress(CacheError):
+            cache.remove(key.hex)
+        return None
+
+
+def _unwritten(folder: Path, path: Path, error: ModelError) -> CacheError:
+    """What to say where a graph was optimised and could not be written; ONNX Runtime does not say why."""
+    from engines.build.cache import unusable
+
+    is_full = shutil.disk_usage(folder).free < path.stat().st_size
+    return unusable(folder, OSError(errno.ENOSPC if is_full else errno.EIO, f"the optimised graph was not written: {error.__cause__}"))
 
 
 def _processor() -> str:

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import pytest
 from standins.sketch import Sketch
-from test_cli import ffrt
+from test_cli import ffrt, start
 
 from app.cli import main
 from engines.build.crops import crops_folder, portrait_crops
@@ -173,6 +173,16 @@ def write_crops(folder: Path) -> None:
     folder.mkdir(parents=True)
     for number, crop in enumerate(portrait_crops()):
         cv2.imwrite(str(folder / f"{number}.png"), crop[..., ::-1])
+
+
+@needs_rtx
+def test_two_commands_at_once_build_once(here: Path) -> None:
+    both = [start("engines", "build", MODEL, "--precision", "fp16", "--for", "sm_89", "--json") for _ in range(2)]
+    said = [process.communicate(timeout=110) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    facts = [json.loads(out) for out, _ in said]
+    assert sorted(fact["built"] for fact in facts) == [False, True]
+    assert facts[0]["sha256"] == facts[1]["sha256"]
 
 
 @needs_rtx
