@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
+import psutil
 
 from engines.errors import CacheError, DeviceError, ModelError
 from engines.session import Runtime, TensorSpec, register_runtime, warm_up
@@ -77,17 +78,19 @@ class OrtSession:
         """
         if not path.is_file():
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
+        before = _resident_bytes()
         session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
-        self._take(session or _open(str(path), str(path), _options(threads), provider), path.name, provider)
+        session = session or _open(str(path), str(path), _options(threads), provider)
+        self._take(session, path.name, provider, max(path.stat().st_size, _resident_bytes() - before))
 
     @classmethod
     def from_bytes(cls, model: bytes, name: str, *, threads: int = 1) -> OrtSession:
         """A model in memory, on the processor. ``name``: for messages."""
         session = cls.__new__(cls)
-        session._take(_open(model, name, _options(threads), CPU), name, CPU)
+        session._take(_open(model, name, _options(threads), CPU), name, CPU, len(model))
         return session
 
-    def _take(self, session: ort.InferenceSession, name: str, provider: str) -> None:
+    def _take(self, session: ort.InferenceSession, name: str, provider: str, memory_bytes: int) -> None:
         used = session.get_providers()[0]
         if used != provider:  # it prints why, and would go on with the processor
             raise DeviceError(f"ONNX Runtime was asked for {provider} and took {used}; {_provider_needs(provider)}")
@@ -95,6 +98,7 @@ class OrtSession:
         self.inputs = tuple(map(_spec, session.get_inputs()))
         self.outputs = tuple(map(_spec, session.get_outputs()))
         self.runtime = "ort:" + used
+        self._memory_bytes = memory_bytes if provider == CPU else None
         self._names = [spec.name for spec in self.outputs]
         self._name = name
 
@@ -115,11 +119,16 @@ class OrtSession:
 
     @property
     def memory_bytes(self) -> int | None:
-        """ONNX Runtime does not say."""
-        return None
+        """By how much the process grew when the model was opened, and its file's size where that is more: ONNX Runtime does not say, and
+        memory that was free already is not seen. None on other devices than the processor."""
+        return 0 if self._session is None else self._memory_bytes
 
     def close(self) -> None:
         self._session = None
+
+
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
 
 
 def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider: str) -> ort.InferenceSession:

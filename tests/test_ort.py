@@ -56,6 +56,18 @@ def test_feeds_that_do_not_fit_are_told_what_does(doubler, feeds, given):
         open_session(doubler).run(feeds)
 
 
+def test_says_how_much_memory_it_takes(tmp_path):
+    """48 MB of weights: more than what may be free already."""
+    s = Sketch()
+    side = 3500
+    path = s.save(tmp_path / "wide.onnx", [("x", (1, side))], [(s.op("MatMul", "x", s.const(np.ones((side, side)))), "y", (1, side))])
+    session = OrtSession(path)
+    assert session.memory_bytes >= 4 * side**2
+    assert session.memory_bytes < 5 * 4 * side**2
+    session.close()
+    assert session.memory_bytes == 0
+
+
 def test_closes_twice_and_runs_no_more(doubler):
     session = open_session(doubler)
     session.close()
@@ -106,7 +118,7 @@ def test_a_fall_back_to_the_processor_is_an_error(doubler):
 def test_warm_up_runs_at_batch_one(doubler):
     session = open_session(doubler)
     session.warm_up()
-    assert session.memory_bytes is None
+    assert session.memory_bytes >= doubler.stat().st_size
 
 
 def test_a_model_in_memory_runs_too(doubler):
@@ -175,6 +187,39 @@ def test_a_large_model_is_optimised_once(large, monkeypatch):
     np.testing.assert_array_equal(second.run(ONES)["twice"], first)
     assert second.runtime == "ort:CPUExecutionProvider"
     assert [(spec.name, spec.shape) for spec in second.inputs] == [("value", ("N", 3))]
+
+
+def test_the_second_start_reads_the_graph_that_was_kept(tmp_path, monkeypatch):
+    """Seen by what it computes: the graph that is kept is exchanged for one of another result, and a fresh process gives that. 18 MB, so
+    that nothing need be told which models are large."""
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    s = Sketch()
+    side = 2100
+    path = s.save(tmp_path / "large.onnx", [("x", (1, side))], [(s.op("MatMul", "x", s.const(np.eye(side))), "y", (1, side))])
+    assert started_on(path, side) == side
+    (entry,) = EngineCache().entries()
+
+    def exchanged(out):
+        other = Sketch()
+        other.save(out, [("x", (1, side))], [(other.mul("x", 3.0), "y", (1, side))])
+        return {"model": path.name}
+
+    EngineCache().remove(entry.key.hex)
+    EngineCache().get_or_build(entry.key, exchanged, now_s=lambda: 0.0)
+    assert started_on(path, side) == 3 * side
+
+
+def started_on(path, side):
+    """The sum of what a process of its own computes of ones."""
+    code = f"""
+import sys
+sys.path[:] = {sys.path!r}
+import numpy as np
+from pathlib import Path
+from engines.session import open_session
+print(int(open_session(Path({str(path)!r})).run({{"x": np.ones((1, {side}), np.float32)}})["y"].sum()))
+"""
+    return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
 def test_another_processor_or_version_optimises_anew(large, monkeypatch):
