@@ -582,8 +582,8 @@ def _run(settings: Settings, as_json: bool) -> int:
         from app.session import LiveSession
 
         session = LiveSession(settings)
-    if not settings.source.photos:
-        console.note("no --source was given: the picture passes as it is, with the face that is filmed")
+    for remark in session.remarks():
+        console.note(remark)
     report = run_session(session)
     _print(report, as_json)
     return _status(report)

@@ -142,6 +142,10 @@ class LiveSession:
             switch_over(self.line)
             self.settings = settings
 
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know of what was asked for and does nothing, a sentence each. Before ``start``."""
+        return build.remarks(self.settings, self._looks[0])
+
     def source(self) -> dict[str, Any]:
         """What the source says of itself: what was asked and granted, a warning. Any thread."""
         return self._source.describe()

@@ -81,7 +81,7 @@ class OrtSession:
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
         before = _resident_bytes()
         session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
-        session = session or _open(str(path), str(path), _options(threads), provider)
+        session = session or _open(_given(path), str(path), _options(threads), provider)
         self._take(session, path.name, provider, max(path.stat().st_size, _resident_bytes() - before))
 
     @classmethod
@@ -139,6 +139,15 @@ def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider:
         raise ModelError(f"{where} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
 
 
+def _given(path: Path) -> str | bytes:
+    """The path, or, where its name is not UTF-8, as on old disks, the model itself: the binding takes no such name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.read_bytes()
+    return str(path)
+
+
 def _placed(provider: str) -> str | tuple[str, dict[str, int]]:
     """On the GPU that the calling thread means, where there are several."""
     return (provider, {"device_id": current_gpu()}) if provider == PROVIDERS["ort-cuda"].name else provider
@@ -181,9 +190,9 @@ def _open_cached(path: Path, threads: int) -> ort.InferenceSession | None:
         options = _options(threads)
         options.optimized_model_filepath = str(out)
         try:
-            made.append(_open(str(path), str(path), options, CPU))
+            made.append(_open(_given(path), str(path), options, CPU))
         except ModelError as error:
-            made.append(_open(str(path), str(path), _options(threads), CPU))  # raises where it is the model that is bad
+            made.append(_open(_given(path), str(path), _options(threads), CPU))  # raises where it is the model that is bad
             raise _unwritten(cache.folder, path, error) from error
         return {"model": path.name}
 
