@@ -154,6 +154,16 @@ class Gallery:
         names = ", ".join(identity.name for identity in known)
         raise GalleryError(f"no face in the gallery is called {name!r}; there are: {names}. `ffrt faces add PHOTO` adds one")
 
+    def wearing(self, source: SourceSettings) -> Identity | None:
+        """The face whose photos ``source`` names; None for other photos, for nobody, and where the gallery cannot be read."""
+        photos = set(source.photos)
+        try:
+            known = self.identities() if photos else ()
+        except StoreError as error:
+            log.warning("%s", error)
+            return None
+        return next((identity for identity in known if photos <= {photo.file for photo in identity.photos}), None)
+
     def thumbnail(self, identity: Identity, photo: Photo | None = None) -> Path:
         """A JPEG of ``THUMBNAIL_PX`` a side that shows the face of ``photo`` (the first that is there otherwise); made where it is missing.
 

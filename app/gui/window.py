@@ -156,6 +156,11 @@ class Window(QWidget):
     def say(self, text: str) -> None:
         self.message.say(text)
 
+    def tell_control(self, address: str, problem: str) -> None:
+        """Where other programs reach ffrt is shown on the program's page; that they cannot is said at once."""
+        if problem:
+            self.say(problem)
+
     def tell_trouble(self, error: BaseException) -> None:
         """Something that nobody expected: a page with what can be passed on. Whatever runs goes on."""
         self._trouble = self._trouble or TroublePage(self, lambda error: diagnostics(self.settings, error))
