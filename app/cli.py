@@ -474,19 +474,28 @@ def bench_lanes(
 
 
 @app.command
-def doctor(*, json: Annotated[bool, Switch] = False) -> int:
+def doctor(*, text: Annotated[bool, Switch] = False, json: Annotated[bool, Switch] = False) -> int:
     """Says what this machine has and lacks, and how to mend it.
 
     Parameters
     ----------
+    text
+        print it to be passed on: without names of persons, files, devices and addresses.
     json
         print the result as JSON.
     """
     from app.doctor import examine, to_dict
 
     console.set_up_logging(False)
+    if text and json:
+        raise UsageError("--text and --json were given; --text is for people and --json for programs, give one of them")
     findings = examine()
-    console.print_json(to_dict(findings)) if json else console.print_findings(findings)
+    if text:
+        from app.diagnostics import examined
+
+        console.print_text(examined(findings))
+    else:
+        console.print_json(to_dict(findings)) if json else console.print_findings(findings)
     return 0
 
 
