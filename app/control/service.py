@@ -118,7 +118,7 @@ class ControlService:
 
     def _take_preset(self, name: str) -> None:
         preset = self.presets.load(name)
-        self.studio.revise(lambda settings: preset.applied(settings, self._addresses.url))
+        self.studio.revise(lambda settings: preset.applied(settings, self._addresses.url, self.gallery))
         with self._guard:
             self._preset = name
 
