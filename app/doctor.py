@@ -54,6 +54,10 @@ class Finding:
     """What was found, in a few words."""
     mend: str = ""
     """One sentence; empty where nothing needs to be done."""
+    personal: bool = False
+    """``what`` names things of the person's own."""
+    plain: bool = False
+    """``what`` names nothing of the person's own, whatever it looks like."""
 
 
 def examine() -> list[Finding]:
@@ -63,7 +67,7 @@ def examine() -> list[Finding]:
 
 def to_dict(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """JSON-ready."""
-    return [asdict(finding) for finding in findings]
+    return [{name: value for name, value in asdict(finding).items() if name not in ("personal", "plain")} for finding in findings]
 
 
 def _machine() -> list[Finding]:
@@ -95,7 +99,7 @@ def _cameras() -> list[Finding]:
                 "plug one in; on Linux your user must be in the group `video`; `--input synthetic:` needs none",
             )
         ]
-    return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras))]
+    return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras), personal=True)]
 
 
 def _virtual_camera() -> list[Finding]:
@@ -113,7 +117,7 @@ def _virtual_camera() -> list[Finding]:
         ]
     devices = sorted(Path("/sys/devices/virtual/video4linux").glob("video*"))
     if not devices:
-        return [Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"])]
+        return [Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"], plain=True)]
     exclusive = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
     text = ", ".join(f"/dev/{device.name}" for device in devices)
     if exclusive.exists() and not exclusive.read_text().startswith("Y"):
@@ -178,7 +182,7 @@ def _disk() -> list[Finding]:
 
 
 def _packages() -> list[Finding]:
-    return [Finding("packages", State.OK, ", ".join(f"{name} {version}" for name, version in versions().items()))]
+    return [Finding("packages", State.OK, ", ".join(f"{name} {version}" for name, version in versions().items()), plain=True)]
 
 
 PROBES: tuple[Callable[[], list[Finding]], ...] = (

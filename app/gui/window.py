@@ -98,7 +98,7 @@ class Window(QWidget):
         self.framing = FramingCard(self.bench)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
-        self.presets, self.program = PresetsCard(self.bench), ProgramCard(self.bench, kept)
+        self.presets, self.program = PresetsCard(self.bench, gallery=self.face.gallery), ProgramCard(self.bench, kept)
         self.presets.offered.connect(self.message.say)
         self.presets.chosen.connect(lambda name: self._remember(lambda state: state.model_copy(update={"preset": name})))
         self.program.state_wished.connect(self._remember)
@@ -161,6 +161,11 @@ class Window(QWidget):
 
     def say(self, text: str) -> None:
         self.message.say(text)
+
+    def tell_control(self, address: str, problem: str) -> None:
+        """Where other programs reach ffrt is shown on the program's page; that they cannot is said at once."""
+        if problem:
+            self.say(problem)
 
     def tell_trouble(self, error: BaseException) -> None:
         """Something that nobody expected: a page with what can be passed on. Whatever runs goes on."""
