@@ -58,6 +58,7 @@ QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus { border: 1px solid $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
 QPushButton:disabled, QToolButton:disabled { color: $muted; }
+QPushButton#entry { text-align: left; }
 QPushButton#live { background: $accent; color: $on_accent; border: none; border-radius: 12px; font-size: 18px; font-weight: 600;
   min-height: 52px; }
 QPushButton#live:hover, QPushButton#primary:hover { background: $accent_hover; }

@@ -28,6 +28,7 @@ from app.gui.cards.outputs import OutputsCard, StreamsCard
 from app.gui.cards.part import PartCard
 from app.gui.cards.presets import PresetsCard
 from app.gui.cards.program import HelpCard, ProgramCard
+from app.gui.comparing import Comparing
 from app.gui.intake import Intake
 from app.gui.live import Change, LiveControl, LiveState, Pulse
 from app.gui.memory import Memory, from_text, to_text
@@ -98,6 +99,9 @@ class Window(QWidget):
         self.presets.offered.connect(self.message.say)
         self.presets.chosen.connect(lambda name: self._remember(lambda state: state.model_copy(update={"preset": name})))
         self.program.state_wished.connect(self._remember)
+        self.comparing = Comparing(self.preview, self.control.studio, lambda: self.bench.worker("compare"), self.say)
+        self.comparing.wear = lambda side: self.apply(side.change)
+        self.presets.compare_wished.connect(lambda left, right: self.comparing.begin(left, right, self.settings))
         self.intake = Intake(self.face, self.camera, self.message)
         self.pages = Pages(lambda: self._theme)
         self.cards: list[Card] = []
@@ -189,6 +193,7 @@ class Window(QWidget):
         stage.setSpacing(12)
         stage.addWidget(self.message)
         stage.addWidget(self.preview, 1)
+        stage.addWidget(self.comparing.bar)
         stage.addLayout(self._view_buttons())
         stage.addWidget(self.numbers)
         row = QHBoxLayout(self)
@@ -292,6 +297,7 @@ class Window(QWidget):
             }[state]
         )
         if not live:
+            self.comparing.end()
             self.numbers.clear()
         for card in self.cards:
             card.show_state(state)
