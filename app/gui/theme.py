@@ -88,6 +88,9 @@ QCheckBox::indicator:disabled { border-color: $line; }
 QCheckBox::indicator { width: 18px; height: 18px; border-radius: 5px; border: 1px solid $muted; background: $page; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: none; }
 QCheckBox:focus { color: $accent; }
+QToolButton::menu-indicator { image: none; }
+QProgressBar { background: $line; border: none; border-radius: 3px; min-height: 6px; max-height: 6px; }
+QProgressBar::chunk { background: $accent; border-radius: 3px; }
 QSlider { background: transparent; min-height: 24px; }
 QSlider::groove:horizontal { height: 4px; border-radius: 2px; background: $line; }
 QSlider::sub-page:horizontal { height: 4px; border-radius: 2px; background: $accent; }
