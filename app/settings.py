@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from engines.device.kinds import check_names
 from engines.face_regions import WORN, Region
 from rt.address import shown
 from rt.options import CROP_LEAVES_MIN, Blending, Corner, CropFit, OnLost
@@ -124,12 +125,19 @@ class RunSettings(_Part):
 
     seconds: float | None = Field(None, gt=0, le=31_536_000)
     report: Path | None = None
+    devices: tuple[str, ...] = ("host",)
+    """What works on pictures, a lane each: ``host``, ``cuda:0``, …"""
     build_engines: bool = False
     """Engines that the look's models lack are built while live, and taken as soon as they are proven."""
     budget_ms: float = Field(100.0, ge=0, le=10_000)
     """How old pictures may be, as the 95th percentile of a second, before something of the look is given up; 0 gives up nothing."""
     slow_ms: dict[str, float] = {}
     """Stage name → milliseconds it is made to take longer: for benches."""
+
+    @field_validator("devices")
+    @classmethod
+    def _meant_devices(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return check_names(value)
 
     @field_validator("slow_ms")
     @classmethod

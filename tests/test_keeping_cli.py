@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import cv2
 import pytest
 from conftest import ASTRONAUT, HOPPER, ROOT
 from hypothesis import HealthCheck, given, settings
@@ -83,6 +84,20 @@ def test_a_face_is_kept_listed_renamed_and_removed(answer: Answer) -> None:
     assert "there are: Hopper, Astronaut" in said
 
 
+def test_hints_name_the_file_that_was_given(answer: Answer, tmp_path: Path) -> None:
+    """Not the gallery's copy, which is called by its content."""
+    small = tmp_path / "me on holiday.png"
+    picture = cv2.imread(str(HOPPER))
+    cv2.imwrite(str(small), cv2.resize(picture, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA))
+    status, out, said = answer("faces", "add", small, "--json")
+    assert status == 0, said
+    assert "me on holiday.png: " in said
+    (photo,) = json.loads(out)["photos"]
+    assert photo["called"] == "me on holiday.png"
+    assert Path(photo["file"]).stem not in said
+    assert Gallery().find("me on holiday").photos[0].title == "me on holiday.png"
+
+
 def test_hints_are_said_and_bad_photos_refused(answer: Answer, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jpg"
     bad.write_text("no photo")
@@ -101,7 +116,9 @@ def test_a_face_is_worn_by_its_name() -> None:
     assert photos == [str(Gallery().find("Oma 👵").photos[0].file)]
     wrong = ffrt(*run[:-1], "opa")
     assert wrong.returncode == 1
-    assert "opa does not exist" in wrong.stderr
+    assert "there is no photo opa, and no face in the gallery is called 'opa'; there are: Oma 👵, Hopper, Astronaut" in wrong.stderr
+    file = ffrt(*run[:-1], "opa.jpg")
+    assert "the photo opa.jpg does not exist" in file.stderr
 
 
 # --- presets ---

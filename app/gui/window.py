@@ -52,6 +52,10 @@ from rt.sinks.preview import Picture, PreviewSink
 log = logging.getLogger(__name__)
 
 
+def bare_warning() -> str:
+    return tr("No face is chosen: the picture passes as it is, with the face that is filmed.")
+
+
 class Window(QWidget):
     """Main thread."""
 
@@ -139,8 +143,7 @@ class Window(QWidget):
         if self.state is not LiveState.IDLE:
             self.control.go(False)
             return
-        worn = self.settings.source.photos
-        self.say("" if worn else tr("No face is chosen: the picture passes as it is, with the face that is filmed."))
+        self.say("" if self.settings.source.photos else bare_warning())
         self.control.go(True)
 
     def take_snapshot(self) -> None:
@@ -240,9 +243,12 @@ class Window(QWidget):
 
     # --- what comes back ---
 
-    def _settle(self, settings: Settings) -> None:
-        """What the line has taken over, or has kept; another program may have asked for it."""
-        if settings == self.settings or self.control.busy:
+    def _settle(self, _settings: Settings) -> None:
+        """What the line has taken over, or has kept; another program may have asked for it. Asked anew: the message may be old."""
+        if self.control.busy:
+            return  # what comes of that is told again
+        settings = self.control.studio.settings
+        if settings == self.settings:
             return
         self.settings = settings
         worn = (settings.source, settings.look)
@@ -254,6 +260,8 @@ class Window(QWidget):
     def _show_settings(self) -> None:
         for card in self.cards:
             card.show_settings(self.settings)
+        if self.settings.source.photos and self.message.text() == bare_warning():
+            self.say("")  # no longer so
         if self.memory is not None:
             self.memory.note_settings(self.settings)
 

@@ -10,7 +10,7 @@ import numpy as np
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
 from engines.errors import ModelError
 from engines.face_regions import WORN, parsed
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.jit import compiled
 from engines.mask.contract import Cover, leave
 from engines.mask.lower import SIDE, lower, softened
@@ -102,7 +102,7 @@ class BiSeNetFamily:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs, not one",)
+            return built_otherwise(graph, "one input")
         found = shape_differences("input", graph.inputs[0], (None, 3, INPUT, INPUT), FLOATS)
         first = graph.outputs[0] if graph.outputs else None
         return found + shape_differences("first output", first, (None, CLASSES, INPUT, INPUT), FLOATS)
