@@ -37,7 +37,7 @@ from app.gui.notice import Notice
 from app.gui.numbers import NumbersBar
 from app.gui.pages import Pages
 from app.gui.preview import Preview
-from app.gui.snapshot import new_snapshot, pictures, save_picture
+from app.gui.snapshot import new_snapshot, pictures, save_picture, show_folder
 from app.gui.theme import Theme
 from app.gui.trouble import TroublePage
 from app.gui.words import tr
@@ -154,7 +154,7 @@ class Window(QWidget):
             return save_picture(self.control.studio.snapshot(), place)
 
         def taken(path: Path) -> None:
-            self.message.say(tr("Kept as {file}").format(file=path))
+            self.message.say(tr("Kept as {file}").format(file=path), tr("Show the folder"), partial(show_folder, path.parent))
 
         self.bench.worker("snapshot").run(take, taken, lambda error: self.say(shown_error(error)))
 
