@@ -60,7 +60,7 @@ class Request:
     optimization_level: int | None = None
 
 
-def build(request: Request, report: Report) -> dict[str, Any]:
+def build(request: Request, report: Report, cancelled: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Builds the engine, or finds it built. JSON-ready. Raises ``UsageError`` and what the engines raise."""
     path = model_path(request.model)
     read_graph(path)  # a bad file is told before a missing package
@@ -69,7 +69,7 @@ def build(request: Request, report: Report) -> dict[str, Any]:
         check_targets(options.precision, options.targets)
     _check_calibrated(request, options)
     started_s = time.monotonic()
-    entry, is_new = build_engine_of(path, options, EngineCache(), report=report)
+    entry, is_new = build_engine_of(path, options, EngineCache(), report=report, cancelled=cancelled)
     return {**entry.to_dict(), "built": is_new, "seconds": round(time.monotonic() - started_s, 3)}
 
 
