@@ -25,6 +25,7 @@ from app.faces_cli import faces, photos_of
 from app.live_options import CONTROL_PORT, FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
 from app.loading import loading
 from app.models_cli import models
+from app.people_options import PeopleOptions
 from app.preset_options import fill_from_preset
 from app.presets_cli import presets
 from app.settings import (
@@ -61,6 +62,7 @@ Switch = Parameter(negative="")
 
 DEFAULT_FACE = FaceOptions()
 DEFAULT_LOOK = LookOptions()
+NOBODY_IN_PARTICULAR = PeopleOptions()
 
 
 @app.default
@@ -85,6 +87,7 @@ def live(
     null: Annotated[bool, Switch] = False,
     bitrate: str | None = None,
     look: LookOptions = DEFAULT_LOOK,
+    people: PeopleOptions = NOBODY_IN_PARTICULAR,
     seconds: float | None = None,
     build_engines: Annotated[bool, Switch] = False,
     budget_ms: float = 100.0,
@@ -156,8 +159,10 @@ def live(
         more log lines.
     """
     console.set_up_logging(verbose)
+    worn = SourceSettings(photos=photos_of(source), face=source_face)
     settings = Settings(
-        source=SourceSettings(photos=photos_of(source), face=source_face),
+        source=worn,
+        people=people.settings(worn),
         input=input_settings(input, size, fps, fourcc, loop, timecode),
         look=LookSettings(**look.settings()),
         output=OutputSettings(
@@ -526,7 +531,7 @@ def _run(settings: Settings, as_json: bool) -> int:
         from app.session import LiveSession
 
         session = LiveSession(settings)
-    if not settings.source.photos:
+    if not settings.source.photos and not settings.people.sources:
         console.note("no --source was given: the picture passes as it is, with the face that is filmed")
     report = run_session(session)
     _print(report, as_json)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.report import machine, versions
-from app.settings import Settings
+from app.settings import PeopleSettings, Settings
 
 ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 QUOTED_PATH = re.compile(r"(?P<quote>['\"])(?:[A-Za-z]:)?[^'\"\n]*[/\\][^'\"\n]*(?P=quote)")
@@ -29,6 +29,7 @@ def public(settings: Settings) -> dict[str, Any]:
     """What is set, with counts and kinds in the place of names."""
     tree = settings.model_dump(mode="json")
     tree["source"] = {"photos": len(settings.source.photos), "face": settings.source.face}
+    tree["people"] = _people(settings.people)
     tree["input"]["spec"] = _kind(settings.input.spec)
     output = settings.output
     tree["output"]["streams"] = [url.partition("://")[0] for url in output.streams]
@@ -37,6 +38,11 @@ def public(settings: Settings) -> dict[str, Any]:
     tree["run"]["report"] = settings.run.report is not None
     tree["look"] = {name: _part(value) for name, value in tree["look"].items()}
     return tree
+
+
+def _people(people: PeopleSettings) -> dict[str, Any]:
+    wears = {person.number: str(person.wear) for person in people.named}
+    return {"others": str(people.others), "each": len(people.each), "named": wears, "recogniser": _part(people.recogniser)}
 
 
 def trace(error: BaseException) -> str:

@@ -29,6 +29,7 @@ from rt.line import Line
 from rt.metrics import Metrics, Snapshot
 from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner
+from rt.track.people import People, Person, Register
 
 if TYPE_CHECKING:
     from app.upgrade import Upgrade
@@ -56,11 +57,17 @@ class LiveSession:
     """One run. Made, started, stopped and asked by one thread, but for ``metrics``, which any thread may ask."""
 
     def __init__(
-        self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None, further_sinks: Sequence[Sink] = ()
+        self,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        witness: Witness | None = None,
+        further_sinks: Sequence[Sink] = (),
+        register: Register | None = None,
     ) -> None:
         """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``.
 
-        ``further_sinks``: beside those that Settings name, as a window's preview.
+        ``further_sinks``: beside those that Settings name, as a window's preview. ``register``: of the people who were seen before.
         """
         check_places(settings)
         self.settings = settings
@@ -77,7 +84,8 @@ class LiveSession:
         detector, self._mesh = build.detector(settings, self._tracking), FaceMesh()
         look = build.look(settings, self._worn, detector, self._mesh)
         self._tracker = build.tracker(settings, detector, self._mesh)
-        lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
+        self._people = People(self._tracker, build.recogniser(settings, self._tracking), register)
+        lane = Lane(HostDevice(), self._people, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
         sinks = [*self._outlets.sinks, *further_sinks]
         self.line = Line(
             self._source,
@@ -131,10 +139,11 @@ class LiveSession:
         with self._changing:
             check_places(settings)
             switch_over = self._outlets.prepare(settings.output)
-            if build.takes_other_parts(self.settings, settings):
+            if build.takes_other_parts(self._look, self.settings, settings):
                 self._wear(settings)
             else:
-                self._look = build.restyled(self._look, settings)
+                look = build.restyled(self._look, settings)
+                self._look = build.redressed(look, self.settings, settings)
                 self.line.update(self._look)
             self._tracker.configure(build.track_options(settings))
             switch_over(self.line)
@@ -147,6 +156,10 @@ class LiveSession:
     def uses(self) -> tuple[ModelUse, ...]:
         """What is worn and what finds faces, each model once, with what runs it. Any thread."""
         return self._uses()
+
+    def people(self) -> tuple[Person, ...]:
+        """Who was seen, by this line and those before, and who is in sight. Any thread."""
+        return self._people.register.people
 
     def outputs(self) -> dict[Output, SinkRunner]:
         """How each output fares. Any thread."""
@@ -208,6 +221,7 @@ class LiveSession:
         tracking, worn = build.parts(settings), build.parts(settings)
         try:
             detector = build.detector(settings, tracking)
+            recogniser = build.recogniser(settings, tracking)
             look = build.look(settings, worn, detector, FaceMesh())
         except BaseException:  # raised on; what was opened for nothing is not kept
             tracking.close()
@@ -215,6 +229,7 @@ class LiveSession:
             raise
         self._look = look
         self._tracker.find_with(detector)
+        self._people.recognise_with(recogniser)
         released = self.line.update(look)  # and what comes before is not in use any more, the detector neither
         self._retired += [(released, self._tracking), (released, self._worn)]
         self._tracking, self._worn = tracking, worn

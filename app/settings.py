@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from rt.address import shown
-from rt.options import Blending, OnLost
+from rt.options import Blending, OnLost, Wear
 
 
 class _Part(BaseModel):
@@ -22,6 +22,52 @@ class SourceSettings(_Part):
     """Photos of one person."""
     face: int | None = Field(None, ge=1)
     """Which face of the photo, counted from 1 by size; None is the largest."""
+
+
+class PersonSettings(_Part):
+    """What one of the people filmed gets."""
+
+    number: int = Field(ge=1)
+    """In the order of their coming (``rt.track.people``)."""
+    wear: Wear = Wear.SWAP
+    source: SourceSettings | None = None
+    """The face that this person wears; None is what everybody wears."""
+
+
+class PeopleSettings(_Part):
+    """Whose face is swapped, and who wears which."""
+
+    others: Wear = Wear.SWAP
+    """What those get who are not named."""
+    each: tuple[SourceSettings, ...] = ()
+    """Faces, one each in the order of coming and round again, in the place of ``Settings.source``; empty: all wear that."""
+    named: tuple[PersonSettings, ...] = ()
+    recogniser: str | None = None
+    """The identity model that knows people again; None goes by where their faces are."""
+
+    @field_validator("named")
+    @classmethod
+    def _each_once(cls, value: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
+        numbers = [person.number for person in value]
+        if len(set(numbers)) != len(numbers):
+            raise ValueError(f"people {', '.join(map(str, numbers))} were given; name each once")
+        return value
+
+    def person(self, number: int) -> PersonSettings:
+        """What person ``number`` gets, named or not."""
+        named = next((person for person in self.named if person.number == number), None)
+        return named or PersonSettings(number=number, wear=self.others)
+
+    def with_person(self, person: PersonSettings) -> PeopleSettings:
+        """With ``person`` named, in the place of what was said of the same before."""
+        others = tuple(other for other in self.named if other.number != person.number)
+        return self.model_copy(update={"named": (*others, person)})
+
+    @property
+    def sources(self) -> tuple[SourceSettings, ...]:
+        """Every face that somebody named, or one of those not named, may wear; each once."""
+        of_named = (person.source for person in self.named if person.wear is Wear.SWAP and person.source is not None)
+        return tuple(dict.fromkeys([*self.each, *of_named]))
 
 
 class InputSettings(_Part):
@@ -112,6 +158,7 @@ class Settings(_Part):
     """Everything a live session needs to know."""
 
     source: SourceSettings = SourceSettings()
+    people: PeopleSettings = PeopleSettings()
     input: InputSettings = InputSettings()
     look: LookSettings = LookSettings()
     output: OutputSettings = OutputSettings()

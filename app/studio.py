@@ -24,6 +24,7 @@ from rt.frame import Frame
 from rt.lane import Witness
 from rt.metrics import Snapshot
 from rt.sinks.contract import Sink
+from rt.track.people import Register
 
 SNAPSHOT_S = 5.0
 """How long a snapshot waits for the next frame."""
@@ -58,6 +59,7 @@ class Studio:
         self._tap = _Tap(witness)
         self._further_sinks = tuple(further_sinks)
         self._changed = changed
+        self._register = Register()  # of the people seen: written to by the line of the moment
         self._work = threading.Lock()  # held while something is started, stopped or changed
         self._guard = threading.Lock()  # of all below; held for moments
         self._settings = settings
@@ -171,7 +173,7 @@ class Studio:
         raise NotLiveError("there is no picture to take: the line is not live, or its source stands still; start it, then try again")
 
     def _made(self, run: Settings) -> LiveSession:
-        return LiveSession(run, witness=self._tap, further_sinks=self._further_sinks)
+        return LiveSession(run, witness=self._tap, further_sinks=self._further_sinks, register=self._register)
 
     def _go_live(self, session: LiveSession | None) -> None:
         self._become(StudioState.STARTING, None)

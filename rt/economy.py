@@ -52,7 +52,7 @@ CHANGE: Mapping[str, Callable[[Look], Look]] = dict(zip(STEPS, (_detect_rarely, 
 
 def possible(look: Look) -> tuple[str, ...]:
     """The steps that change ``look``, in order. A look in which no face is worn has none."""
-    if look.swapper is None or look.identity is None:
+    if not look.swaps:
         return ()
     return tuple(step for step in STEPS if CHANGE[step](look) != look)
 

@@ -6,7 +6,7 @@ on a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
 
@@ -15,12 +15,12 @@ import numpy as np
 from engines.device.contract import Device, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
-from engines.swap.contract import BatchSwapper, Patch, Swapper
+from engines.swap.contract import BatchSwapper, Patch
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers
-from rt.compose.lost import Treatment, treatment
+from rt.compose.lost import Treatment, treatments
 from rt.frame import FaceState, Frame, TrackedFace
 from rt.metrics import Metrics
 from rt.options import Look, OnLost
@@ -28,7 +28,7 @@ from rt.ring import Slot
 
 
 class FaceTracker(Protocol):
-    """What a lane needs of a tracker (``rt.track.tracker.Tracker``)."""
+    """What a lane needs of a tracker (``rt.track.tracker.Tracker``), with or without ``rt.track.people.People`` before it."""
 
     patience: int
     """Set between two updates, see ``Look.patience``."""
@@ -141,13 +141,14 @@ class Lane:
         self._metrics.high_water("faces", max((face.id for face in frame.faces), default=0))
 
     def _swap(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
+        self._worn = []
+        if look.swapper is None or not look.swaps:
             return
-        faces = self._faces(frame, look, Treatment.SWAP)
+        faces = _faces(frame, look, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
         for layer in self._worn:
-            for face, patch in zip(layer, _patches(look.swapper, frame, image, layer, look.identity), strict=True):
+            for face, patch in _patches(look, frame, image, layer):
                 if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                     host.blur_face(image, face.points)
                 else:
@@ -158,7 +159,7 @@ class Lane:
         self._known = present
 
     def _enhance(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None or look.enhancer is None:
+        if look.enhancer is None:
             return
         for layer in self._worn:
             for face, patch in zip(layer, _enhanced(look.enhancer, image, layer), strict=True):
@@ -166,21 +167,15 @@ class Lane:
                     lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity)
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
-            return
-        frozen = self._faces(frame, look, Treatment.FREEZE)
+        frozen = _faces(frame, look, Treatment.FREEZE)
         if frozen and self._last_good is not None:
             np.copyto(image, self._last_good[1])
             frame.repeated = True
             return
-        for face in [*frozen, *self._faces(frame, look, Treatment.BLUR)]:
+        for face in [*frozen, *_faces(frame, look, Treatment.BLUR)]:
             host.blur_face(image, face.points)
-        if look.on_lost is OnLost.FREEZE and frame.faces:
+        if look.on_lost is OnLost.FREEZE and look.swaps and frame.faces:
             self._keep_for_freeze((frame, image))
-
-    @staticmethod
-    def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
-        return [face for place, face in enumerate(frame.faces) if _treatment(face, place, look) is what]
 
     def _keep_for_freeze(self, good: tuple[Frame, Any] | None) -> None:
         for kept, change in ((good, Slot.retain), (self._last_good, Slot.release)):
@@ -189,16 +184,29 @@ class Lane:
         self._last_good = good
 
 
-def _treatment(face: TrackedFace, place: int, look: Look) -> Treatment:
-    chosen = treatment(face.state, look.on_lost)
-    return Treatment.BLUR if chosen is Treatment.SWAP and place >= look.faces else chosen
+def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
+    return [face for face, chosen in treatments(frame.faces, look) if chosen is what]
 
 
-def _patches(swapper: Swapper, frame: Frame, image: Any, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:
-    """One for each face: all at once where that is cheaper, else made when it is asked for, since it is valid until the next."""
-    if len(faces) > 1 and isinstance(swapper, BatchSwapper):
-        return swapper.swap_all(image, [face.points for face in faces], identity)
-    return (swapper.swap(image, face.points, identity, face.id, frame.captured_ns) for face in faces)
+def _patches(look: Look, frame: Frame, image: Any, faces: Sequence[TrackedFace]) -> Iterator[tuple[TrackedFace, Patch | None]]:
+    """Each face with its patch: those that wear the same at once where that is cheaper, else made when it is asked for, since it is
+    valid until the next."""
+    swapper = look.swapper
+    assert swapper is not None
+    for identity, wearers in _by_identity(look, faces):
+        if len(wearers) > 1 and isinstance(swapper, BatchSwapper):
+            yield from zip(wearers, swapper.swap_all(image, [face.points for face in wearers], identity), strict=True)
+        else:
+            for face in wearers:
+                yield face, swapper.swap(image, face.points, identity, face.id, frame.captured_ns)
+
+
+def _by_identity(look: Look, faces: Sequence[TrackedFace]) -> list[tuple[Any, list[TrackedFace]]]:
+    found: dict[int, tuple[Any, list[TrackedFace]]] = {}
+    for face in faces:
+        identity = look.role(face).identity
+        found.setdefault(id(identity), (identity, []))[1].append(face)
+    return list(found.values())
 
 
 def _enhanced(enhancer: Enhancer, image: Any, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from engines.enhance.contract import Enhancer
     from engines.mask.contract import Mask
     from engines.swap.contract import Swapper
+    from rt.frame import TrackedFace
 
 
 class OnLost(StrEnum):
@@ -25,6 +27,26 @@ class OnLost(StrEnum):
     """The picture passes unchanged: the real face may be seen."""
 
 
+class Wear(StrEnum):
+    """What the face of one person gets."""
+
+    SWAP = "swap"
+    """Another face is worn."""
+    LEAVE = "leave"
+    """The face is shown as it is."""
+    HIDE = "hide"
+    """The face is blurred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What one person gets."""
+
+    wear: Wear = Wear.SWAP
+    identity: Any = None
+    """What the swapper prepared; None wears what everybody wears."""
+
+
 class Blending(StrEnum):
     """How a patch is joined to the frame."""
 
@@ -36,12 +58,18 @@ class Blending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Whose face is worn, and how."""
+    """Whose face is worn, by whom, and how."""
 
     swapper: Swapper | None = None
     """None leaves every face as it is."""
     identity: Any = None
-    """What the swapper prepared."""
+    """What the swapper prepared, for everybody who wears nothing else."""
+    roles: Mapping[int, Role] = field(default_factory=dict)
+    """Number of a person (``TrackedFace.person``) → what they get; not written to again."""
+    others: Role = Role()
+    """What those get who are not named in ``roles``."""
+    seats: tuple[Any, ...] = ()
+    """Identities, one each by ``TrackedFace.seat`` and round again, in the place of ``identity``; empty: all wear that."""
     opacity: float = 1.0
     """0 shows the person filmed, 1 the identity."""
     on_lost: OnLost = OnLost.HOLD
@@ -56,3 +84,16 @@ class Look:
     """So many faces of a frame are swapped, those known longest; further ones are hidden."""
     patience: int = 1
     """The detector looks for further faces so many times less often than the tracker was told."""
+
+    @property
+    def swaps(self) -> bool:
+        """Whether anybody could wear anything."""
+        identities = (self.identity, *self.seats, *(role.identity for role in self.roles.values()))
+        return self.swapper is not None and any(identity is not None for identity in identities)
+
+    def role(self, face: TrackedFace) -> Role:
+        """What whoever has ``face`` gets, the identity filled in; with an identity of None there is nothing to wear."""
+        role = self.roles.get(face.person, self.others)
+        if role.identity is not None:
+            return role
+        return replace(role, identity=self.seats[face.seat % len(self.seats)] if self.seats else self.identity)

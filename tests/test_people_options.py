@@ -1,0 +1,60 @@
+"""`--person`, `--others`, `--one-face-each`: what they come to, and what is refused in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import ASTRONAUT, HOPPER
+
+from app.cli import main
+from app.errors import UsageError
+from app.people_options import PeopleOptions
+from app.settings import PeopleSettings, PersonSettings, SourceSettings
+from rt.options import Wear
+
+BOTH = SourceSettings(photos=(HOPPER, ASTRONAUT))
+
+
+def test_each_person_gets_what_was_said_last() -> None:
+    options = PeopleOptions(person=("2=leave", f"1={HOPPER}", "2=hide"), others=Wear.LEAVE, recognise="mine")
+    worn = PersonSettings(number=1, source=SourceSettings(photos=(HOPPER,)))
+    hidden = PersonSettings(number=2, wear=Wear.HIDE)
+    assert options.settings(SourceSettings()) == PeopleSettings(others=Wear.LEAVE, named=(worn, hidden), recogniser="mine")
+
+
+def test_one_face_each_takes_the_photos_apart() -> None:
+    each = PeopleOptions(one_face_each=True).settings(BOTH).each
+    assert each == (SourceSettings(photos=(HOPPER,)), SourceSettings(photos=(ASTRONAUT,)))
+    assert PeopleOptions().settings(BOTH) == PeopleSettings()
+
+
+@pytest.mark.parametrize("text", ["", "1", "leave", "0=leave", "-1=leave", "1=", "one=hide", "1.5=hide", "²=hide"])
+def test_what_is_no_person_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="NUMBER=WHAT"):
+        PeopleOptions(person=(text,)).settings(SourceSettings())
+
+
+def test_from_the_command_line_to_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    words = f"--headless --null --seconds 0.5 --json --input synthetic:size=320x180 --person 1=hide 2={HOPPER} --others leave"
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert not ended.value.code
+    people = json.loads(capsys.readouterr().out)["settings"]["people"]
+    assert [(person["number"], person["wear"]) for person in people["named"]] == [(1, "hide"), (2, "swap")]
+    assert Path(people["named"][1]["source"]["photos"][0]) == HOPPER
+    assert people["others"] == "leave"
+
+
+def test_a_recogniser_that_is_not_here_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FFRT_MODELS", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        main(["--headless", "--null", "--seconds", "0.5", "--recognise", "arcface_w600k_r50"])
+    assert ended.value.code
+    assert "ffrt models pull arcface_w600k_r50" in capsys.readouterr().err
+
+
+def test_a_person_is_named_once() -> None:
+    with pytest.raises(ValueError, match="name each once"):
+        PeopleSettings(named=(PersonSettings(number=1), PersonSettings(number=1)))
