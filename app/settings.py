@@ -63,6 +63,11 @@ class PeopleSettings(_Part):
         others = tuple(other for other in self.named if other.number != person.number)
         return self.model_copy(update={"named": (*others, person)})
 
+    def only(self, number: int) -> PeopleSettings:
+        """That person alone is swapped, with the face of their own if they have one; everybody else is left."""
+        named = self.person(number).model_copy(update={"wear": Wear.SWAP})
+        return self.model_copy(update={"others": Wear.LEAVE, "named": (named,)})
+
     @property
     def sources(self) -> tuple[SourceSettings, ...]:
         """Every face that somebody named, or one of those not named, may wear; each once."""

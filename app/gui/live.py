@@ -21,6 +21,7 @@ from rt.clock import MonotonicClock
 from rt.metrics import Snapshot
 from rt.sinks.preview import PreviewSink
 from rt.sinks.runner import SinkState
+from rt.track.people import Person
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,8 @@ class Pulse:
     """What the source says of itself (``rt.capture.contract.Source.describe``)."""
     models: tuple[ModelUse, ...]
     """What runs where."""
+    people: tuple[Person, ...]
+    """Who was seen, and who is in the picture."""
     recording: str
     """The file that is written now, or an empty text."""
 
@@ -221,7 +224,14 @@ class LiveControl(QObject):
             lights[output] = Light(runner.state, str(runner.error or ""), retry_in_s)
         recording = session.settings.output.record
         return Pulse(
-            now_ns, session.metrics(), lights, str(session.line.video), session.source(), session.uses(), str(recording or "")
+            now_ns,
+            session.metrics(),
+            lights,
+            str(session.line.video),
+            session.source(),
+            session.uses(),
+            session.people(),
+            str(recording or ""),
         )
 
 

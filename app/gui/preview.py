@@ -102,10 +102,11 @@ class Preview(QWidget):
         self._watch()
         self._canvas.update()
 
-    def set_chosen(self, faces: frozenset[int] | None) -> None:
-        """Ids of the faces that are worn, if not all are."""
-        self.scene.chosen = faces
-        self._canvas.update()
+    def set_chosen(self, people: frozenset[int] | None) -> None:
+        """Numbers of the people who are swapped, if not all are."""
+        if people != self.scene.chosen:
+            self.scene.chosen = people
+            self._canvas.update()
 
     def area(self) -> QRectF:
         """Where the picture lies in the widget."""

@@ -10,10 +10,11 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QCursor, QDragEnterEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.diagnostics import diagnostics
@@ -32,6 +33,7 @@ from app.gui.memory import Memory, from_text, to_text
 from app.gui.notice import Notice
 from app.gui.numbers import NumbersBar
 from app.gui.pages import Pages
+from app.gui.people import PeopleStrip
 from app.gui.preview import Preview
 from app.gui.snapshot import new_snapshot, pictures, save_picture
 from app.gui.theme import Theme
@@ -39,12 +41,25 @@ from app.gui.trouble import TroublePage
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.history import History
-from app.settings import LookSettings, Settings, SourceSettings
+from app.settings import LookSettings, PeopleSettings, Settings, SourceSettings
 from app.state import State, StateFile
 from rt.clock import MonotonicClock
+from rt.frame import TrackedFace
 from rt.sinks.preview import Picture, PreviewSink
 
 log = logging.getLogger(__name__)
+
+
+class Worn(NamedTuple):
+    """What can be undone: who wears what, and how."""
+
+    source: SourceSettings
+    people: PeopleSettings
+    look: LookSettings
+
+    @classmethod
+    def of(cls, settings: Settings) -> Worn:
+        return cls(settings.source, settings.people, settings.look)
 
 
 class Window(QWidget):
@@ -70,7 +85,7 @@ class Window(QWidget):
         self.settings = settings
         self._theme = theme
         self.state = LiveState.IDLE
-        self._history: History[tuple[SourceSettings, LookSettings]] = History((settings.source, settings.look))
+        self._history: History[Worn] = History(Worn.of(settings))
         self._clock = MonotonicClock()
         sink = PreviewSink()
         self.control = LiveControl(settings, sink)
@@ -85,9 +100,12 @@ class Window(QWidget):
         self.message = Notice()
         self.preview = Preview(sink, lambda: self._theme)
         self.preview.shown.connect(self._note_age)
+        self.preview.face_picked.connect(self._open_menu_of)
         self.numbers = NumbersBar(lambda: self._theme)
         self.face = FaceCard(self.bench, gallery)
         self.face.offered.connect(self.message.say)
+        self.people = PeopleStrip(self.face.offered_faces)
+        self.people.changed.connect(self.apply)
         self.camera = CameraCard(self.bench, choose=choose_camera)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
@@ -114,7 +132,7 @@ class Window(QWidget):
             self.say(first_problem(problem))
             self._show_settings()
             return
-        self._history.push((self.settings.source, self.settings.look), drag=drag)
+        self._history.push(Worn.of(self.settings), drag=drag)
         self._show_settings()
         self.control.apply(change)
 
@@ -186,6 +204,7 @@ class Window(QWidget):
         stage.setSpacing(12)
         stage.addWidget(self.message)
         stage.addWidget(self.preview, 1)
+        stage.addWidget(self.people)
         stage.addLayout(self._view_buttons())
         stage.addWidget(self.numbers)
         row = QHBoxLayout(self)
@@ -201,6 +220,7 @@ class Window(QWidget):
         QShortcut(QKeySequence("Ctrl+Shift+Z"), self, self.redo)
         QShortcut(QKeySequence("Ctrl+L"), self, self.toggle_live)
         QShortcut(QKeySequence("Ctrl+S"), self, self.take_snapshot)
+        QShortcut(QKeySequence("Ctrl+P"), self, self.people.take_focus)
         for number in range(1, 10):
             QShortcut(QKeySequence(str(number)), self, partial(self.face.wear_number, number))
         for number in range(1, self.pages.count + 1):
@@ -213,6 +233,7 @@ class Window(QWidget):
             (tr("Mirror"), partial(self.preview.set_option, "mirrored")),
             (tr("Before | after"), lambda on: self.preview.set_split(0.5 if on else None)),
             (tr("Outline"), partial(self.preview.set_option, "outlines")),
+            (tr("Landmarks"), partial(self.preview.set_option, "landmarks")),
             ("1:1", partial(self.preview.set_option, "actual_size")),
         ):
             button = QToolButton()
@@ -230,7 +251,7 @@ class Window(QWidget):
         if settings == self.settings or self.control.busy:
             return
         self.settings = settings
-        worn = (settings.source, settings.look)
+        worn = Worn.of(settings)
         if self._history.undo() != worn:  # not what was before a wish that was refused
             self._history.redo()
             self._history.push(worn)
@@ -239,6 +260,8 @@ class Window(QWidget):
     def _show_settings(self) -> None:
         for card in self.cards:
             card.show_settings(self.settings)
+        self.people.show_settings(self.settings)
+        self.preview.set_chosen(self.people.worn())
         if self.memory is not None:
             self.memory.note_settings(self.settings)
 
@@ -255,13 +278,11 @@ class Window(QWidget):
     def _layout(self) -> dict[str, str]:
         return {"geometry": to_text(self.saveGeometry()), "page": self.pages.current}
 
-    def _return_to(self, worn: tuple[SourceSettings, LookSettings]) -> None:
-        source, look = worn
-
+    def _return_to(self, worn: Worn) -> None:
         def change(settings: Settings) -> Settings:
-            return settings.model_copy(update={"source": source, "look": look})
+            return settings.model_copy(update=worn._asdict())
 
-        if (self.settings.source, self.settings.look) != worn:
+        if Worn.of(self.settings) != worn:
             self.settings = change(self.settings)
             self._show_settings()
             self.control.apply(change)
@@ -288,18 +309,25 @@ class Window(QWidget):
                 LiveState.STOPPING: tr("Stopping…"),
             }[state]
         )
+        self.people.setVisible(live)
         if not live:
             self.numbers.clear()
+            self.people.clear()
         for card in self.cards:
             card.show_state(state)
 
     def _note_age(self, picture: Picture) -> None:
         self.numbers.add_age((self._clock.now_ns() - picture.captured_ns) / 1e6)
 
+    def _open_menu_of(self, face: TrackedFace) -> None:
+        self.people.open_menu(face.person, QCursor.pos())
+
     def _show_pulse(self, pulse: Pulse) -> None:
         if self.state is not LiveState.LIVE:  # of a line that has ended meanwhile
             return
         self.numbers.show_pulse(pulse)
+        self.people.show_people(pulse.people)
+        self.preview.set_chosen(self.people.worn())
         for card in self.cards:
             card.show_pulse(pulse)
 
