@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 import threading
@@ -111,14 +110,11 @@ class LiveSession:
     def start(self) -> None:
         """Returns once pictures flow. Raises ``SourceError``."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        gc.collect()
-        gc.freeze()  # what lives now lives to the end: no need to look at it again while live
         self._usage.start()
         try:
             self.line.start()
         except BaseException:  # raised on: nothing of the session is left running
             self._usage.stop()
-            gc.unfreeze()
             raise
         self._started_ns = self._clock.now_ns()
         if self.settings.run.build_engines:
@@ -184,7 +180,6 @@ class LiveSession:
         self._models = self._uses()
         self._close_parts()
         self._usage.stop()
-        gc.unfreeze()
 
     def metrics(self) -> Snapshot:
         """The numbers of this moment. Any thread."""

@@ -246,9 +246,12 @@ class Window(QWidget):
 
     # --- what comes back ---
 
-    def _settle(self, settings: Settings) -> None:
-        """What the line has taken over, or has kept; another program may have asked for it."""
-        if settings == self.settings or self.control.busy:
+    def _settle(self, _settings: Settings) -> None:
+        """What the line has taken over, or has kept; another program may have asked for it. Asked anew: the message may be old."""
+        if self.control.busy:
+            return  # what comes of that is told again
+        settings = self.control.studio.settings
+        if settings == self.settings:
             return
         self.settings = settings
         worn = Worn.of(settings)
