@@ -18,6 +18,7 @@ from app.places import check_places
 from app.report import build_report
 from app.settings import Settings
 from app.usage import UsageSampler, process_age_s
+from app.vitals import Vitals
 from engines.device.host import HostDevice
 from engines.landmarks.facemesh import FaceMesh
 from engines.session import ModelUse
@@ -184,6 +185,17 @@ class LiveSession:
     def metrics(self) -> Snapshot:
         """The numbers of this moment. Any thread."""
         return self._metrics.snapshot()
+
+    def vitals(self) -> Vitals:
+        """How the line fares now. Any thread."""
+        return Vitals(
+            age_p95_ms=self.line.recent_age_ms(),
+            budget_ms=self.settings.run.budget_ms,
+            stages_ms=self._metrics.recent_stages_ms(),
+            given_up=self.line.economy.given_up,
+            changes=self.line.economy.changes,
+            resident_mb=self._usage.resident_mb,
+        )
 
     def report(self) -> dict[str, Any]:
         """JSON-ready; after ``close``."""

@@ -64,6 +64,8 @@ class TrackedFace:
     """Whose it is (``rt.track.people``), from 1; 0 where nobody was asked."""
     perhaps: frozenset[int] = frozenset()
     """People out of sight, any of whom it may be instead."""
+    treatment: str = ""
+    """What was done with it (``rt.compose.lost.Treatment``), once the lane has worked on the frame."""
     seat: int = 0
     """From 0, the lowest that was free when this person came: those in sight have each their own."""
 

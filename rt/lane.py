@@ -137,6 +137,8 @@ class Lane:
     def _track(self, frame: Frame, image: Any, look: Look) -> None:
         self._tracker.patience = look.patience
         frame.faces = self._tracker.update(image, frame.captured_ns)
+        for face, what in treatments(frame.faces, look):
+            face.treatment = what
         self._metrics.count("lost_frames", any(face.state is not FaceState.SEEN for face in frame.faces))
         self._metrics.high_water("faces", max((face.id for face in frame.faces), default=0))
 
@@ -144,7 +146,7 @@ class Lane:
         self._worn = []
         if look.swapper is None or not look.swaps:
             return
-        faces = _faces(frame, look, Treatment.SWAP)
+        faces = _faces(frame, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
         for layer in self._worn:
@@ -167,12 +169,12 @@ class Lane:
                     lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity)
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
-        frozen = _faces(frame, look, Treatment.FREEZE)
+        frozen = _faces(frame, Treatment.FREEZE)
         if frozen and self._last_good is not None:
             np.copyto(image, self._last_good[1])
             frame.repeated = True
             return
-        for face in [*frozen, *_faces(frame, look, Treatment.BLUR)]:
+        for face in [*frozen, *_faces(frame, Treatment.BLUR)]:
             host.blur_face(image, face.points)
         if look.on_lost is OnLost.FREEZE and look.swaps and frame.faces:
             self._keep_for_freeze((frame, image))
@@ -184,8 +186,8 @@ class Lane:
         self._last_good = good
 
 
-def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
-    return [face for face, chosen in treatments(frame.faces, look) if chosen is what]
+def _faces(frame: Frame, what: Treatment) -> list[TrackedFace]:
+    return [face for face in frame.faces if face.treatment == what]
 
 
 def _patches(look: Look, frame: Frame, image: Any, faces: Sequence[TrackedFace]) -> Iterator[tuple[TrackedFace, Patch | None]]:

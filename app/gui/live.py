@@ -16,6 +16,7 @@ from app.outputs import Output
 from app.session import LiveSession
 from app.settings import Settings
 from app.studio import Studio, StudioState
+from app.vitals import Vitals
 from engines.session import ModelUse
 from rt.clock import MonotonicClock
 from rt.metrics import Snapshot
@@ -70,6 +71,8 @@ class Pulse:
     """What the source says of itself (``rt.capture.contract.Source.describe``)."""
     models: tuple[ModelUse, ...]
     """What runs where."""
+    vitals: Vitals
+    """How the line fares."""
     people: tuple[Person, ...]
     """Who was seen, and who is in the picture."""
     recording: str
@@ -230,6 +233,7 @@ class LiveControl(QObject):
             str(session.line.video),
             session.source(),
             session.uses(),
+            session.vitals(),
             session.people(),
             str(recording or ""),
         )

@@ -17,6 +17,8 @@ from app.gui.live import Change
 from app.gui.picture import rounded_pixmap, to_image
 from app.gui.words import tr
 from app.settings import PeopleSettings, PersonSettings, Settings, SourceSettings
+from rt.compose.lost import Treatment
+from rt.frame import FaceState, TrackedFace
 from rt.options import Wear
 from rt.track.people import Person
 
@@ -104,6 +106,7 @@ class PeopleStrip(QFrame):
         self._offer = offer
         self._settings = Settings()
         self._people: tuple[Person, ...] = ()
+        self._hidden: frozenset[int] = frozenset()
         self.chips: dict[int, Chip] = {}
         self.all = QToolButton()
         self.all.setObjectName("quiet")
@@ -129,8 +132,9 @@ class PeopleStrip(QFrame):
         self.more.setVisible(settings.look.max_faces == 1)
         self._refresh()
 
-    def show_people(self, people: Sequence[Person]) -> None:
-        """Who was seen; those out of the picture are shown only if they were chosen by name."""
+    def show_people(self, people: Sequence[Person], faces: Sequence[TrackedFace] = ()) -> None:
+        """Who was seen; those out of the picture are shown only if they were chosen by name. ``faces``: of the picture that is shown."""
+        self._hidden = frozenset(face.person for face in faces if face.state is FaceState.SEEN and face.treatment == Treatment.BLUR)
         named = {person.number for person in self._settings.people.named}
         there = [person for person in people if person.in_sight]
         away = [person for person in people if not person.in_sight and person.number in named]
@@ -212,6 +216,8 @@ class PeopleStrip(QFrame):
             return tr("Hidden: perhaps person {number}").format(number=doubt) if doubt is not None else tr("As filmed")
         if not self._has_face(person.number):
             return tr("No face is chosen")
+        if person.number in self._hidden:  # though they were to be swapped: the budget has stepped down
+            return tr("Hidden, to keep up")
         return self._name_of(chosen.source) if chosen.source is not None else tr("Swapped")
 
     def _name_of(self, source: SourceSettings) -> str:

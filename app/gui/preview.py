@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from app.gui.canvas import Canvas, Scene, SoftwareCanvas
 from app.gui.theme import Theme
 from app.gui.words import tr
+from rt.frame import TrackedFace
 from rt.sinks.preview import Picture, PreviewSink, Wanted
 
 DRAWING_VARIABLE = "FFRT_PREVIEW"
@@ -107,6 +108,11 @@ class Preview(QWidget):
         if people != self.scene.chosen:
             self.scene.chosen = people
             self._canvas.update()
+
+    @property
+    def faces(self) -> tuple[TrackedFace, ...]:
+        """Of the picture that is shown."""
+        return () if self.scene.picture is None else self.scene.picture.faces
 
     def area(self) -> QRectF:
         """Where the picture lies in the widget."""

@@ -24,6 +24,7 @@ from app.gui.cards.camera import CameraCard
 from app.gui.cards.card import Bench, Card
 from app.gui.cards.face import FaceCard
 from app.gui.cards.look import LookCard, look_cards
+from app.gui.cards.numbers import numbers_cards
 from app.gui.cards.outputs import OutputsCard, StreamsCard
 from app.gui.cards.presets import PresetsCard
 from app.gui.cards.program import HelpCard, ProgramCard
@@ -114,6 +115,7 @@ class Window(QWidget):
         self.presets.chosen.connect(lambda name: self._remember(lambda state: state.model_copy(update={"preset": name})))
         self.program.state_wished.connect(self._remember)
         self.intake = Intake(self.face, self.camera, self.message)
+        self.truth = numbers_cards(self.bench)
         self.pages = Pages(lambda: self._theme)
         self.cards: list[Card] = []
         self._trouble: TroublePage | None = None
@@ -187,6 +189,7 @@ class Window(QWidget):
         self.pages.add("camera", tr("Camera"), [self.camera])
         self.pages.add("outputs", tr("Outputs"), [self.outputs, self.streams])
         self.pages.add("look", tr("Look"), looks)
+        self.pages.add("numbers", tr("Numbers"), self.truth)
         self.pages.add("presets", tr("Presets"), [self.presets])
         self.pages.add("program", tr("Program"), [self.program, HelpCard(self.bench)])
         self.cards = self.pages.cards
@@ -320,7 +323,10 @@ class Window(QWidget):
             card.show_state(state)
 
     def _note_age(self, picture: Picture) -> None:
-        self.numbers.add_age((self._clock.now_ns() - picture.captured_ns) / 1e6)
+        age_ms = (self._clock.now_ns() - picture.captured_ns) / 1e6
+        self.numbers.add_age(age_ms)
+        for card in self.truth:
+            card.add_age(age_ms)
 
     def _open_menu_of(self, face: TrackedFace) -> None:
         self.people.open_menu(face.person, QCursor.pos())
@@ -329,7 +335,7 @@ class Window(QWidget):
         if self.state is not LiveState.LIVE:  # of a line that has ended meanwhile
             return
         self.numbers.show_pulse(pulse)
-        self.people.show_people(pulse.people)
+        self.people.show_people(pulse.people, self.preview.faces)
         self.preview.set_chosen(self.people.worn())
         for card in self.cards:
             card.show_pulse(pulse)
