@@ -25,6 +25,7 @@ from app.gui import theme
 from app.gui.live import LiveState
 from app.gui.people import Chip, OfferedFace, PeopleStrip, doubtful
 from app.gui.window import Window
+from app.offers import Part
 from app.settings import InputSettings, LookSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
 from rt.options import Wear
 from rt.track.people import THUMBNAIL_PX, Person
@@ -139,6 +140,20 @@ def test_others_and_one_face_each(desk: Desk) -> None:
     assert desk.settings.people.each == (FACES[0].source, FACES[1].source)
     choose(desk.strip.menu_of_all(), "One face each, from the gallery")
     assert desk.settings.people.each == ()
+
+
+def test_what_knows_people_again_is_chosen_and_what_is_not_here_says_so(desk: Desk) -> None:
+    desk.strip.offer_recognisers([Part("mine"), Part("arcface_w600k_r50", "ffrt models pull arcface_w600k_r50")])
+    choose(desk.strip.menu_of_all(), "mine")
+    assert desk.settings.people.recogniser == "mine"
+    missing = actions(desk.strip.menu_of_all())["arcface_w600k_r50"]
+    assert not missing.isEnabled()
+    assert "models pull" in missing.toolTip()
+    choose(desk.strip.menu_of_all(), "The others are hidden")
+    choose(desk.strip.menu_of_all(), "All alike again")
+    assert desk.settings.people == PeopleSettings(recogniser="mine")  # it is no choice of who wears what
+    choose(desk.strip.menu_of_all(), "Where the face was (built in)")
+    assert desk.settings.people.recogniser is None
 
 
 def test_who_may_be_somebody_else_is_said_to_be_hidden(desk: Desk) -> None:

@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 from conftest import ASTRONAUT, HOPPER
+from standins.identity import arcface
 
 from app.cli import main
 from app.errors import UsageError
+from app.models import Models
 from app.people_options import PeopleOptions
-from app.settings import PeopleSettings, PersonSettings, SourceSettings
+from app.session import LiveSession
+from app.settings import InputSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
+from engines.store.shelf import Shelf
 from rt.options import Wear
+
+RECOGNISED = ("--recognise", "arcface_w600k_r50", "--person", "1=hide")
 
 BOTH = SourceSettings(photos=(HOPPER, ASTRONAUT))
 
@@ -53,6 +59,38 @@ def test_a_recogniser_that_is_not_here_is_said(capsys: pytest.CaptureFixture[str
         main(["--headless", "--null", "--seconds", "0.5", "--recognise", "arcface_w600k_r50"])
     assert ended.value.code
     assert "ffrt models pull arcface_w600k_r50" in capsys.readouterr().err
+
+
+def test_a_recogniser_runs_with_the_line(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in of ArcFace, imported as a person would."""
+    monkeypatch.setenv("FFRT_MODELS", str(tmp_path / "models"))
+    Models(Shelf(tmp_path / "models")).import_file(arcface(tmp_path / "arcface_w600k_r50.onnx"), "arcface")
+    with pytest.raises(SystemExit) as ended:
+        main(["--headless", "--null", "--seconds", "1", "--json", "--input", "synthetic:size=320x180", *RECOGNISED])
+    assert not ended.value.code
+    report = json.loads(capsys.readouterr().out)
+    assert report["frames_out"] > 0
+    assert "arcface_w600k_r50" in [model["model"] for model in report["models"]]
+
+
+def test_a_recogniser_is_changed_while_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """…on the same line, and the person keeps the number."""
+    monkeypatch.setenv("FFRT_MODELS", str(tmp_path / "models"))
+    Models(Shelf(tmp_path / "models")).import_file(arcface(tmp_path / "arcface_w600k_r50.onnx"), "arcface")
+    settings = Settings(input=InputSettings(spec="synthetic:size=320x180"), output=OutputSettings(null=True))
+    session = LiveSession(settings)
+    session.start()
+    try:
+        for recogniser in (None, "arcface_w600k_r50", None):
+            people = settings.people.model_copy(update={"recogniser": recogniser})
+            session.update(settings.model_copy(update={"people": people}))
+            target = session.metrics().frames_out + 5
+            while session.metrics().frames_out < target:
+                assert not session.wait(0.01)
+            assert [person.number for person in session.people()] == [1]
+            assert ("arcface_w600k_r50" in [use.model for use in session.uses()]) is (recogniser is not None)
+    finally:
+        session.close()
 
 
 def test_a_person_is_named_once() -> None:

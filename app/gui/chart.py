@@ -19,7 +19,7 @@ TOP_MS = 40.0
 
 
 class AgeChart(QWidget):
-    """Milliseconds from zero up, the newest at the end of the reading direction. Drawn when ``refresh`` is called. Main thread."""
+    """Milliseconds from zero up, the newest at the right. Drawn anew by ``show_budget`` alone. Main thread."""
 
     def __init__(self, theme: Callable[[], Theme]) -> None:
         super().__init__()

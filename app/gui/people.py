@@ -16,6 +16,7 @@ from app.gui.flow import Flow
 from app.gui.live import Change
 from app.gui.picture import rounded_pixmap, to_image
 from app.gui.words import tr
+from app.offers import Part
 from app.settings import PeopleSettings, PersonSettings, Settings, SourceSettings
 from rt.compose.lost import Treatment
 from rt.frame import FaceState, TrackedFace
@@ -107,6 +108,7 @@ class PeopleStrip(QFrame):
         self._settings = Settings()
         self._people: tuple[Person, ...] = ()
         self._hidden: frozenset[int] = frozenset()
+        self._recognisers: tuple[Part, ...] = ()
         self.chips: dict[int, Chip] = {}
         self.all = QToolButton()
         self.all.setObjectName("quiet")
@@ -126,6 +128,10 @@ class PeopleStrip(QFrame):
             line.addWidget(button)
         self.setMinimumHeight(CHIP_PX + 12)  # of a chip, so that nothing moves when the first comes
         self.hide()
+
+    def offer_recognisers(self, parts: Sequence[Part]) -> None:
+        """Identity models, those that could be fetched too."""
+        self._recognisers = tuple(parts)
 
     def show_settings(self, settings: Settings) -> None:
         self._settings = settings
@@ -272,8 +278,22 @@ class PeopleStrip(QFrame):
         each.setCheckable(True)
         each.setChecked(bool(people.each))
         each.setEnabled(bool(people.each or faces))
+        menu.addMenu(self._menu_of_recognisers(menu))
         self._act(menu, tr("All alike again"), lambda people: PeopleSettings(recogniser=people.recogniser))
         return menu
+
+    def _menu_of_recognisers(self, menu: QMenu) -> QMenu:
+        """How people are told apart. A model that is not here is named with what fetches it."""
+        models = QMenu(tr("Known again by"), menu)
+        models.setToolTipsVisible(True)
+        group = QActionGroup(models)
+        chosen = self._settings.people.recogniser
+        self._choice(models, group, tr("Where the face was (built in)"), chosen is None, partial(_with, recogniser=None))
+        for part in self._recognisers:
+            action = self._choice(models, group, _plain(part.name), chosen == part.name, partial(_with, recogniser=part.name))
+            action.setEnabled(not part.missing)
+            action.setToolTip(tr("Not on this computer: run `{command}`").format(command=part.missing) if part.missing else "")
+        return models
 
     def _menu(self, title: str) -> QMenu:
         menu = QMenu(self)

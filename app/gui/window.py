@@ -42,8 +42,10 @@ from app.gui.trouble import TroublePage
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.history import History
+from app.offers import parts_of
 from app.settings import LookSettings, PeopleSettings, Settings, SourceSettings
 from app.state import State, StateFile
+from engines.family import Kind
 from rt.clock import MonotonicClock
 from rt.frame import TrackedFace
 from rt.sinks.preview import Picture, PreviewSink
@@ -107,6 +109,8 @@ class Window(QWidget):
         self.face.offered.connect(self.message.say)
         self.people = PeopleStrip(self.face.offered_faces)
         self.people.changed.connect(self.apply)
+        recognisers = partial(parts_of, Kind.IDENTITY)
+        self.bench.worker("models").run(recognisers, self.people.offer_recognisers, lambda error: self.say(shown_error(error)))
         self.camera = CameraCard(self.bench, choose=choose_camera)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
