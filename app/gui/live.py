@@ -170,12 +170,13 @@ class LiveControl(QObject):
             self.studio.stop()
         self._take_over(changes)
         if live:
-            self._live_since_ns = self._clock.now_ns()
             self._start()
 
     def _start(self) -> None:
+        self._live_since_ns = None
         try:
             self.studio.start()
+            self._live_since_ns = self._clock.now_ns()
         except KNOWN as error:
             with self._woken:
                 given_up = self._live_wish is False or self._closing
