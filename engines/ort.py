@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 
+from engines.device.cuda_probe import current_gpu
 from engines.errors import CacheError, DeviceError, ModelError
 from engines.session import Runtime, TensorSpec, register_runtime, warm_up
 
@@ -122,9 +123,14 @@ class OrtSession:
 
 def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider: str) -> ort.InferenceSession:
     try:
-        return ort.InferenceSession(model, options, providers=[provider])
+        return ort.InferenceSession(model, options, providers=[_placed(provider)])
     except Exception as error:  # the binding raises classes of its own, all straight from Exception
         raise ModelError(f"{where} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
+
+
+def _placed(provider: str) -> str | tuple[str, dict[str, int]]:
+    """On the GPU that the calling thread means, where there are several."""
+    return (provider, {"device_id": current_gpu()}) if provider == PROVIDERS["ort-cuda"].name else provider
 
 
 def _named(tensors: Iterable[tuple[str, np.dtype, tuple[int | str, ...]]]) -> str:

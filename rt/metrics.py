@@ -23,18 +23,24 @@ class Samples:
         self._count += 1
         self._max = max(self._max, value)
 
-    def kept(self) -> tuple[np.ndarray, float]:
-        """float32 [N], a copy of what is kept, in no order; and the largest of all time."""
-        return self._values[: min(self._count, len(self._values))].copy(), self._max
-
-    def summary(self, *percentiles: int) -> dict[str, float]:
-        """See the function of that name; of what is kept."""
-        return summary(*self.kept(), *percentiles)
+    def copy(self) -> Samples:
+        """As they are now; holds what is there and has no room for more."""
+        kept = Samples(0)
+        kept._values, kept._count, kept._max = self._kept.copy(), self._count, self._max
+        return kept
 
     def last(self, count: int) -> np.ndarray:
         """float32 [N], a copy of the last ``count``, in no order."""
         count = min(count, self._count, len(self._values))
         return self._values.take(np.arange(self._count - count, self._count), mode="wrap")
+
+    @property
+    def _kept(self) -> np.ndarray:
+        return self._values[: min(self._count, len(self._values))]
+
+    def summary(self, *percentiles: int) -> dict[str, float]:
+        """See the function of that name; ``max`` is of all time."""
+        return summary(self._kept, self._max, *percentiles)
 
 
 def summary(values: np.ndarray, largest: float, *percentiles: int) -> dict[str, float]:
@@ -79,7 +85,8 @@ class Snapshot:
     frames_out: int
     """Pictures that were handed to the sinks."""
     dropped: dict[str, int]
-    """By place: ``capture`` (no free slot), ``infer`` (a newer one came first), ``sink:NAME``."""
+    """By place: ``capture`` (no free slot), ``infer`` (a newer one came first), ``lane:NAME`` (the lane failed on it), ``late`` (a lane
+    took too long), ``lanes`` (none was left), ``sink:NAME``."""
     lost_frames: int
     """Pictures in which a face that had been there was not found."""
     faces: int
@@ -159,11 +166,11 @@ class Metrics:
                 self._stages.setdefault(name, Samples()).add(spent_ns / 1e6)
 
     def snapshot(self) -> Snapshot:
-        """What is counted, as of one moment; percentiles are made of it after the lock was given back, for nobody to wait for them."""
+        """Percentiles are worked out without the lock: nobody on the line waits for them."""
         with self._lock:
-            ages = {name: samples.kept() for name, samples in self._ages.items()}
-            stages = {name: samples.kept() for name, samples in self._stages.items()}
-            counted = Snapshot(
+            ages = {name: samples.copy() for name, samples in self._ages.items()}
+            stages = {name: samples.copy() for name, samples in self._stages.items()}
+            seen = Snapshot(
                 frames_in=self._counts["frames_in"],
                 frames_out=self._counts["frames_out"],
                 dropped=dict(self._dropped),
@@ -176,7 +183,7 @@ class Metrics:
                 given_up=self._given_up,
             )
         return replace(
-            counted,
-            age_ms={name: summary(*kept, 50, 95, 99) for name, kept in ages.items()},
-            stages_ms={name: summary(*kept, 50, 95) for name, kept in stages.items()},
+            seen,
+            age_ms={name: samples.summary(50, 95, 99) for name, samples in ages.items()},
+            stages_ms={name: samples.summary(50, 95) for name, samples in stages.items()},
         )

@@ -10,17 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_lane import OneLane
 
 from engines.align import crop_bgr, similarity, template
-from engines.device.host import HostDevice
 from engines.face import Patch, SourceFace
 from engines.identity.contract import Embedding
 from engines.landmarks.facemesh import FaceMesh
-from rt.clock import MonotonicClock
 from rt.compose.lost import Treatment, treatments
 from rt.frame import FaceState, Frame, TrackedFace
-from rt.lane import Lane
-from rt.metrics import Metrics
 from rt.options import Look, OnLost, Role, Wear
 from rt.track.options import TrackOptions
 from rt.track.people import ALL_MAX, LOOKS, THUMBNAIL_PX, People, Person, Register, thumbnail_of
@@ -285,7 +282,7 @@ class Four:
 
 def middles(what: Look) -> list[int]:
     """The grey level in the middle of each face, of a picture that was 100 all over."""
-    lane = Lane(HostDevice(), Four(), Metrics(), MonotonicClock())
+    lane = OneLane(Four())
     pixels = np.full((120, 420, 3), 100, np.uint8)
     lane.process(Frame(pixels, 0, 0), what)
     lane.close()

@@ -109,12 +109,12 @@ class _Followed:
 
 
 class People:
-    """A tracker that also says who it is: keeps ``rt.lane.FaceTracker``. One thread, but where another is named."""
+    """A tracker that also says who it is: keeps ``rt.tracking.FaceTracker``. One thread, but where another is named."""
 
     def __init__(self, tracker: FollowingTracker, recogniser: Recogniser | None = None, register: Register | None = None) -> None:
         self.register = register or Register()
         self.patience = 1
-        """See ``rt.lane.FaceTracker``."""
+        """See ``rt.tracking.FaceTracker``."""
         self._tracker = tracker
         self._recogniser = self._next_recogniser = recogniser
         self._followed: dict[int, _Followed] = {}  # id of the face → whose it is

@@ -136,14 +136,15 @@ class FaceCard(Card):
             self.wear(self._identities[number - 1])
 
     def add_photos(self, photos: Sequence[Path]) -> None:
-        """Of one person; they are worn once they are in the gallery. Several may be of several people after all: that is offered."""
-        photos = tuple(photos)
+        """Of one person; they are worn once they are in the gallery. Photos that a face has already add nothing: it is worn. Several may be
+        of several people after all: that is offered."""
+        given = tuple(photos)
 
         def offer(together: Identity) -> None:
-            words = tr("{count} photos were taken for those of one person.").format(count=len(photos))
-            self.offered.emit(words, tr("One face each"), partial(self.take_apart, together, photos))
+            words = tr("{count} photos were taken for those of one person.").format(count=len(given))
+            self.offered.emit(words, tr("One face each"), partial(self.take_apart, together, given))
 
-        self._add(partial(self.gallery.add, photos), offer if len(photos) > 1 else None)
+        self._add(lambda: self.gallery.holder(given) or self.gallery.add(given), offer if len(given) > 1 else None)
 
     def take_apart(self, together: Identity, photos: Sequence[Path]) -> None:
         """A face of the gallery for each of ``photos`` in the place of one for all; everybody in the picture wears another one."""

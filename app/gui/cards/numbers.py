@@ -40,6 +40,7 @@ STAGES = {
     "swap": later("Swapping"),
     "enhance": later("Sharpening"),
     "hide": later("Hiding"),
+    "badge": later("Marking"),
 }
 
 RUNNERS = {
