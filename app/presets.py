@@ -71,14 +71,13 @@ class Preset(BaseModel):
     def applied(self, settings: Settings, address: Callable[[str], str]) -> Settings:
         """``settings`` with the parts that the preset holds. ``address``: name → whole address (``AddressBook.url``); may raise."""
         parts: dict[str, Any] = {"look": self.look}
-        if self.source is not None:
-            parts["source"] = self.source
         if self.input is not None:
             parts["input"] = self.input
         if self.output is not None:
             streams = tuple(address(name) for name in self.output.addresses)
             parts["output"] = OutputSettings(streams=streams, **self.output.model_dump(exclude={"addresses"}))
-        return settings.model_copy(update=parts)
+        applied = settings.model_copy(update=parts)
+        return applied if self.source is None else applied.wearing(self.source)
 
     def to_toml(self) -> str:
         """TOML knows no null: what is not set is left out."""

@@ -213,6 +213,10 @@ class Settings(_Part):
     output: OutputSettings = OutputSettings()
     run: RunSettings = RunSettings()
 
+    def wearing(self, source: SourceSettings) -> Settings:
+        """With ``source`` for everybody who has no face of their own; faces that were given out one each are taken back."""
+        return self.model_copy(update={"source": source, "people": self.people.model_copy(update={"each": ()})})
+
     def public(self) -> dict[str, object]:
         """JSON-ready, without secrets: stream keys are starred."""
         tree = self.model_dump(mode="json")

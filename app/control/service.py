@@ -129,7 +129,7 @@ class ControlService:
         else:
             source = SourceSettings(photos=tuple(map(Path, command.photos or ())))
             self._look_at(source)
-        self.studio.revise(lambda settings: settings.model_copy(update={"source": source}))
+        self.studio.revise(lambda settings: settings.wearing(source))
         with self._guard:
             self._face = None if name is None else (name, source)
 

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from app.errors import AppError
 from app.gallery import Gallery, Identity, Removed
-from app.gui.cards.card import Bench, Card, changed, note, show_note
+from app.gui.cards.card import Bench, Card, note, show_note
 from app.gui.flow import Flow
 from app.gui.icons import icon
 from app.gui.live import Change
@@ -107,7 +107,7 @@ class FaceCard(Card):
         self.hint, self.busy = note("warn"), note()
         self.none = QPushButton(tr("No face"))
         self.none.setToolTip(tr("The picture passes as it is."))
-        self.none.clicked.connect(lambda: self.changed.emit(changed("source", photos=(), face=None)))
+        self.none.clicked.connect(lambda: self.changed.emit(_wearing(SourceSettings())))
         self.choose = QPushButton(tr("Add photos…"))
         self.choose.clicked.connect(self._ask_for_photos)
         help_text = QLabel(tr("Drop photos here, or paste them. Keys 1 to 9 change the face while live."))
@@ -128,7 +128,7 @@ class FaceCard(Card):
         except AppError as error:
             self._refuse(error)
             return
-        self.changed.emit(changed("source", photos=source.photos, face=source.face))
+        self.changed.emit(_wearing(source))
 
     def wear_number(self, number: int) -> None:
         """By hotkey, from 1."""
@@ -303,6 +303,10 @@ class FaceCard(Card):
     def _asked_files(self) -> list[Path]:
         names, _ = QFileDialog.getOpenFileNames(self, tr("Choose photos of one person"), "", f"{tr('Photos')} ({PHOTO_ENDINGS});;* (*)")
         return [Path(name) for name in names]
+
+
+def _wearing(source: SourceSettings) -> Change:
+    return lambda settings: settings.wearing(source)
 
 
 def _with_each(sources: tuple[SourceSettings, ...]) -> Change:
