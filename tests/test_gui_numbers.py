@@ -60,7 +60,6 @@ def test_the_last_samples_are_the_last(values: list[float], capacity: int, count
         samples.add(value)
     kept = values[-min(count, capacity) :]
     assert sorted(samples.last(count).tolist()) == sorted(np.float32(kept).tolist())
-    assert sorted(samples.kept()[0].tolist()) == sorted(np.float32(values[-capacity:]).tolist())
 
 
 def test_recent_stages_forget_what_was_long_ago() -> None:
