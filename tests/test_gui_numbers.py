@@ -17,8 +17,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from conftest import HOPPER
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication
+from test_gui_pages import Long, cut_off, keep
 
 from app.gui import theme
 from app.gui.cards.numbers import (
@@ -33,13 +35,16 @@ from app.gui.cards.numbers import (
     why_words,
 )
 from app.gui.chart import HISTORY, TOP_MS, AgeChart
+from app.gui.live import LiveState, Pulse
 from app.gui.window import Window
-from app.settings import InputSettings, LookSettings, OutputSettings, RunSettings, Settings, SourceSettings
+from app.gui.words import Words
+from app.settings import InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, RunSettings, Settings, SourceSettings
 from app.vitals import Vitals
 from engines.session import ModelUse
 from rt.budget import STEPS
 from rt.economy import Change
 from rt.metrics import RECENT_FRAMES, Metrics, Samples
+from rt.track.people import THUMBNAIL_PX, Person
 
 PATIENCE_MS = 60_000
 SECOND_NS = 1_000_000_000
@@ -213,3 +218,70 @@ def test_the_chart_is_drawn_with_the_pulse_and_not_with_every_picture(late: Wind
     qtbot.waitUntil(lambda: len(pulses) >= 6, timeout=PATIENCE_MS)
     assert len(pictures) > len(pulses)
     assert paints.count <= len(pulses) + 3  # layout, once the first note comes
+
+
+# --- how it looks ---
+
+
+def busy_pulse() -> Pulse:
+    """A line in trouble, with several people before it."""
+    metrics = Metrics()
+    for place in ("capture", "infer", "sink:stream", "sink:virtual-camera"):
+        for _ in range(1234):
+            metrics.drop(place, 0)
+    stages = {name: {"p50": 12.3, "p95": 145.6, "max": 200.0} for name in ("capture", "track", "swap", "enhance", "hide", "badge")}
+    at_ns = 1000 * SECOND_NS
+    changes = tuple(Change(at_ns - number * 77 * SECOND_NS, step, True, "", 140.0) for number, step in enumerate(STEPS))
+    reason = "not rtx: tensorrt-rtx is not installed; not ort-cuda: onnxruntime has no CUDA provider"
+    names = ("hyperswap_1a_256", "restoreformer_plus_plus_of_a_very_long_name", "face_detection_full_range_sparse")
+    models = tuple(ModelUse(name, "ort:CPUExecutionProvider", reason, 554_253_681) for name in names)
+    picture = np.full((THUMBNAIL_PX, THUMBNAIL_PX, 3), 120, np.uint8)
+    people = tuple(Person(number, picture, number != 2, frozenset({1}) if number > 2 else frozenset()) for number in range(1, 6))
+    return Pulse(at_ns, metrics.snapshot(), {}, "1280x720@30", {}, models, Vitals(141.0, 100.0, stages, STEPS, changes, 1234.0), people, "")
+
+
+def show_busy(window: Window) -> None:
+    """As while live, without a line: what is shown is the pulse's alone."""
+    window.apply(lambda settings: settings.model_copy(update={"people": PeopleSettings().only(1)}))
+    window.apply(lambda settings: settings.model_copy(update={"people": settings.people.with_person(PersonSettings(number=2))}))
+    window._become(LiveState.LIVE)
+    for age_ms in np.linspace(20, 160, HISTORY):
+        window.numbers.add_age(float(age_ms))
+        for card in window.truth:
+            card.add_age(float(age_ms))
+    window._show_pulse(busy_pulse())
+
+
+@pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft], ids=["ltr", "rtl"])
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("language", ["en", "de", "zh", "long"])
+def test_people_and_numbers_in_every_language(
+    qtbot: Any, qapp: Any, language: str, colours: theme.Theme, direction: Qt.LayoutDirection
+) -> None:
+    words = Long() if language == "long" else Words(language)
+    qapp.installTranslator(words)
+    qapp.setLayoutDirection(direction)
+    theme.apply(qapp, colours)
+    window = Window(Settings(source=SourceSettings(photos=(HOPPER,)), look=LookSettings(max_faces=4)), colours)
+    try:
+        window.resize(1100, 700)
+        window.show()
+        window.pages.open_named("numbers")
+        show_busy(window)
+        qtbot.waitUntil(lambda: all(chip.isVisible() for chip in window.people.chips.values()))
+        show_busy(window)  # the page is in sight by now
+        bar = window.truth[0].parentWidget().parentWidget().parentWidget().verticalScrollBar()  # type: ignore[union-attr, attr-defined]
+        colour = "light" if colours is theme.LIGHT else "dark"
+        for end, place in (("top", bar.minimum()), ("end", bar.maximum())):
+            bar.setValue(place)
+            QApplication.processEvents()
+            keep(window, f"busy_{language}_{direction.name}_{colour}_{end}")
+            assert cut_off(window) == []
+        for chip in window.people.chips.values():
+            assert chip.width() >= chip.sizeHint().width()
+        assert len(window.people.chips) == 5
+        assert window.truth[-1].table.rows()  # type: ignore[attr-defined]
+    finally:
+        window.close()
+        qapp.removeTranslator(words)
+        qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)

@@ -161,7 +161,7 @@ def test_who_may_be_somebody_else_is_said_to_be_hidden(desk: Desk) -> None:
     choose(desk.strip.menu_of(1), "Swap only this person")
     newcomer = person(2, perhaps=frozenset({1}))
     desk.strip.show_people([person(1, in_sight=False), newcomer])
-    assert desk.words() == ["Swapped", "Hidden: perhaps person 1"]
+    assert desk.words() == ["Swapped", "Hidden: person 1?"]
     choose(desk.strip.menu_of(2), "Left as filmed")
     assert desk.words() == ["Swapped", "As filmed"]
     assert doubtful(newcomer, PeopleSettings()) is None

@@ -31,11 +31,11 @@ class NumbersBar(QFrame):
         for name, value in self.values.items():
             value.setObjectName("number")
             value.setAccessibleName(captions[name])
-            value.setMinimumWidth(70)
             caption = QLabel(captions[name])
             caption.setObjectName("muted")
             column = QVBoxLayout()
             column.setSpacing(0)
+            column.addStrut(70)  # numbers grow and shrink, and the others are to stay where they are
             column.addWidget(value)
             column.addWidget(caption)
             row.addLayout(column)

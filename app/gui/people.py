@@ -219,7 +219,7 @@ class PeopleStrip(QFrame):
             return tr("Hidden")
         if chosen.wear is Wear.LEAVE:
             doubt = doubtful(person, people)
-            return tr("Hidden: perhaps person {number}").format(number=doubt) if doubt is not None else tr("As filmed")
+            return tr("Hidden: person {number}?").format(number=doubt) if doubt is not None else tr("As filmed")
         if not self._has_face(person.number):
             return tr("No face is chosen")
         if person.number in self._hidden:  # though they were to be swapped: the budget has stepped down

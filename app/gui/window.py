@@ -30,6 +30,7 @@ from app.gui.cards.outputs import OutputsCard, StreamsCard
 from app.gui.cards.part import PartCard
 from app.gui.cards.presets import PresetsCard
 from app.gui.cards.program import HelpCard, ProgramCard
+from app.gui.flow import Flow
 from app.gui.intake import Intake
 from app.gui.live import Change, LiveControl, LiveState, Pulse
 from app.gui.memory import Memory, from_text, to_text
@@ -239,9 +240,8 @@ class Window(QWidget):
         for number in range(1, self.pages.count + 1):
             QShortcut(QKeySequence(f"Alt+{number}"), self, partial(self.pages.open, number - 1))
 
-    def _view_buttons(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
+    def _view_buttons(self) -> Flow:
+        row = Flow()
         for text, act in (
             (tr("Mirror"), partial(self.preview.set_option, "mirrored")),
             (tr("Before | after"), lambda on: self.preview.set_split(0.5 if on else None)),
@@ -254,7 +254,6 @@ class Window(QWidget):
             button.setCheckable(True)
             button.toggled.connect(act)
             row.addWidget(button)
-        row.addStretch(1)
         return row
 
     # --- what comes back ---

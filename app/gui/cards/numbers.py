@@ -79,12 +79,25 @@ class Table(QWidget):
                 for column, label in enumerate(self._rows[-1]):
                     self._grid.addWidget(label, self._first + number, column)
             for label, text in zip(self._rows[number], texts, strict=True):
-                if label.text() != text:
-                    label.setText(text)
+                if plain(label.text()) != text:
+                    label.setText(breakable(text))
+                    label.setAccessibleName(text)
 
     def rows(self) -> list[tuple[str, ...]]:
         """What is shown."""
-        return [tuple(label.text() for label in row) for row in self._rows]
+        return [tuple(plain(label.text()) for label in row) for row in self._rows]
+
+
+BREAK = "\u200b"
+"""A place of no width where a line may end: names of models have no spaces."""
+
+
+def breakable(text: str) -> str:
+    return text.replace("_", f"_{BREAK}")
+
+
+def plain(text: str) -> str:
+    return text.replace(BREAK, "")
 
 
 def _label(text: str, column: int, name: str = "") -> QLabel:
@@ -93,7 +106,7 @@ def _label(text: str, column: int, name: str = "") -> QLabel:
     label.setTextFormat(Qt.TextFormat.PlainText)
     if column == 0:
         label.setWordWrap(True)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        label.setAlignment(Qt.AlignmentFlag.AlignLeading | Qt.AlignmentFlag.AlignTop)
     else:
         label.setAlignment(Qt.AlignmentFlag.AlignTrailing | Qt.AlignmentFlag.AlignTop)
     return label
@@ -249,7 +262,7 @@ def why_words(models: Sequence[ModelUse]) -> str:
     for model in models:
         if model.why:
             by_reason.setdefault(model.why, []).append(model.model)
-    return "\n".join(f"{', '.join(names)}: {why}" for why, names in by_reason.items())
+    return "\n".join(f"{breakable(', '.join(names))}: {why}" for why, names in by_reason.items())
 
 
 def _show(label: QLabel, text: str) -> None:
