@@ -9,10 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup, QIcon, QKeyEvent, QPainter, QPixmap
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
+from PySide6.QtGui import QAction, QActionGroup, QIcon, QKeyEvent, QPainter, QPixmap, QWheelEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QScrollArea, QToolButton, QWidget
 
-from app.gui.flow import Flow
 from app.gui.live import Change
 from app.gui.picture import rounded_pixmap, to_image
 from app.gui.words import tr
@@ -94,6 +93,24 @@ def _picture(thumbnail: np.ndarray, ratio: float, direction: Qt.LayoutDirection)
     return made
 
 
+class _Sideways(QScrollArea):
+    """A row in one line whatever its length; the wheel moves it, and who is reached by the keyboard is scrolled to."""
+
+    def __init__(self, row: QHBoxLayout) -> None:
+        super().__init__()
+        holder = QWidget()
+        holder.setLayout(row)
+        self.setWidgetResizable(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(holder)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802  Qt's name
+        moved = event.angleDelta()
+        bar = self.horizontalScrollBar()
+        bar.setValue(bar.value() - (moved.x() or moved.y()))
+
+
 class PeopleStrip(QFrame):
     """Main thread. Holds no settings: ``changed`` says what a person wishes."""
 
@@ -120,13 +137,16 @@ class PeopleStrip(QFrame):
         self.more.setText(tr("Look for others"))
         self.more.setToolTip(tr("One face is followed now. Looks for up to {count}.").format(count=FURTHER))
         self.more.clicked.connect(lambda: self.changed.emit(_looking_for(FURTHER)))
-        self._row = Flow()
+        self._row = QHBoxLayout()
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(8)
+        self._row.addStretch(1)
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
-        line.addLayout(self._row, 1)
+        line.addWidget(_Sideways(self._row), 1)
         for button in (self.more, self.all):
             line.addWidget(button)
-        self.setMinimumHeight(CHIP_PX + 12)  # of a chip, so that nothing moves when the first comes
+        self.setFixedHeight(CHIP_PX + 22)  # of a chip and the bar below it, so that nothing moves when people come and go
         self.hide()
 
     def offer_recognisers(self, parts: Sequence[Part]) -> None:
@@ -191,10 +211,9 @@ class PeopleStrip(QFrame):
         kept, self.chips = self.chips, {}
         for number in numbers:
             self.chips[number] = kept.get(number) or self._chip(number)
-            self._row.addWidget(self.chips[number])
+            self._row.insertWidget(self._row.count() - 1, self.chips[number])
         for before, after in pairwise([*self.chips.values(), self.more, self.all]):
             self.setTabOrder(before, after)
-        self._row.invalidate()
 
     def _chip(self, number: int) -> Chip:
         chip = Chip(number)

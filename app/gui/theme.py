@@ -99,7 +99,9 @@ QSlider::handle:horizontal { width: 16px; height: 16px; margin: -6px 0; border-r
 QSlider::handle:horizontal:focus { border: 2px solid $text; }
 QScrollBar:vertical { background: transparent; width: 8px; }
 QScrollBar::handle:vertical { background: $line; border-radius: 4px; min-height: 30px; }
-QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { height: 0; background: none; }
+QScrollBar:horizontal { background: transparent; height: 8px; }
+QScrollBar::handle:horizontal { background: $line; border-radius: 4px; min-width: 30px; }
+QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { height: 0; width: 0; background: none; }
 QMenu { background: $card; border: 1px solid $line; padding: 6px; }
 QMenu::item { padding: 6px 22px; border-radius: 6px; }
 QMenu::item:disabled { color: $muted; }
