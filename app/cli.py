@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from app import console
 from app.addresses_cli import addresses
+from app.camera_options import CameraOptions
 from app.ctl_cli import ctl
 from app.engines_cli import engines
 from app.errors import AppError, UsageError
@@ -60,6 +61,7 @@ app.command(ctl)
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")
 
+DEFAULT_CAMERA = CameraOptions()
 DEFAULT_FACE = FaceOptions()
 DEFAULT_LOOK = LookOptions()
 
@@ -77,6 +79,7 @@ def live(
     fourcc: str | None = None,
     loop: Annotated[bool, Switch] = False,
     timecode: Annotated[bool, Switch] = False,
+    camera: CameraOptions = DEFAULT_CAMERA,
     rtmp: tuple[str, ...] = (),
     stream: tuple[str, ...] = (),
     to: Annotated[tuple[str, ...], Many] = (),
@@ -162,7 +165,7 @@ def live(
     console.set_up_logging(verbose)
     settings = Settings(
         source=SourceSettings(photos=photos_of(source), face=source_face),
-        input=input_settings(input, size, fps, fourcc, loop, timecode),
+        input=input_settings(input, size, fps, fourcc, camera.settings(), loop, timecode),
         look=LookSettings(**look.settings()),
         output=OutputSettings(
             streams=(*rtmp, *stream, *streams_of(to)),
@@ -533,6 +536,7 @@ OPTIONS = {
     "height": "size",
     "masks": "mask",
     "blending": "blend",
+    "exposure_ms": "exposure",
     "bitrate_bps": "bitrate",
     "slow_ms": "slow",
     "devices": "device",

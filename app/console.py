@@ -151,7 +151,8 @@ def print_models(rows: Iterable[dict[str, Any]]) -> None:
 
 def print_model(row: dict[str, Any]) -> None:
     """All that is known of one model, a line each: an address is of use only whole."""
-    for name, value in row.items():
+    sized = {} if row.get("size") is None else {"size": f"{row['size']} bytes"}
+    for name, value in (row | sized).items():
         for item in value if isinstance(value, list) else [value]:
             text = "-" if item is None else item if not isinstance(item, bool) else "yes" if item else "no"
             out.print(f"[bold]{name:<10}[/] {_plain(text)}")

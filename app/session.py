@@ -119,13 +119,12 @@ class LiveSession:
             self._begin_upgrade()
 
     def can_become(self, settings: Settings) -> bool:
-        """Whether ``update`` reaches ``settings``; another input takes a new session."""
-        now = self.settings
-        return (now.input, now.run) == (settings.input, settings.run)
+        """Whether ``update`` reaches ``settings``; another input, or pictures of another size, take a new session."""
+        return build.same_source(self.settings.input, settings.input) and self.settings.run == settings.run
 
     def update(self, settings: Settings) -> None:
-        """Wears other photos, another swapper or another look from the next frame on, and switches outputs on and off; what else
-        differs takes a new session (see ``can_become``).
+        """Wears other photos, another swapper or another look from the next frame on, adjusts the camera, and switches outputs on and off;
+        what else differs takes a new session (see ``can_become``).
 
         Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo or an output that cannot be
         used changes nothing. Raises as the constructor does.
@@ -139,6 +138,7 @@ class LiveSession:
                 self._looks = tuple(build.restyled(look, settings) for look in self._looks)
                 self.line.update(*self._looks)
             self._tracker.configure(build.track_options(settings))
+            self._adjust(settings)
             switch_over(self.line)
             self.settings = settings
 
@@ -192,6 +192,13 @@ class LiveSession:
         age_s, now_ns = process_age_s(), self._clock.now_ns()
         steps = {"loaded": self._begun_ns, "prepared": self._ready_ns, "first_frame": self.metrics().first_out_ns}
         return {name: round(age_s - (now_ns - at_ns) / 1e9, 3) for name, at_ns in steps.items() if at_ns is not None}
+
+    def _adjust(self, settings: Settings) -> None:
+        """The picture that the source gives, as far as it differs."""
+        before, after = self.settings.input, settings.input
+        self._source.reframe(build.framing(after))
+        if before.exposure_ms != after.exposure_ms:
+            self._source.expose(after.exposure_ms)
 
     def _begin_upgrade(self) -> None:
         from app.upgrade import Upgrade, wanted

@@ -17,6 +17,7 @@ import numpy as np
 
 from app.errors import AppError, NotLiveError
 from app.loading import loading
+from app.places import check_photos
 from app.report import write_json
 from app.session import LiveSession
 from app.settings import Settings
@@ -134,7 +135,7 @@ class Studio:
 
         A recording that a new run goes on with is written to a file beside the first, numbered. Whatever cannot be used (a photo
         without a face, a model that is not here) raises, and all stays as it was. A camera that cannot be opened raises too, and
-        nothing is live then.
+        nothing is live then. While nothing runs, only photos that are not there raise.
         """
         self.revise(lambda _: settings)
 
@@ -153,6 +154,8 @@ class Studio:
                 run = self._for_run(settings, same_run=True)
                 self._session.update(run)
                 self._note_recording(settings.output.record, run.output.record)
+            elif settings.source != self.settings.source:
+                check_photos(settings.source)
             self._set(settings)
 
     def wait(self, timeout_s: float | None) -> bool:

@@ -28,8 +28,7 @@ SUFFIXES = (".onnx", ".dfm")
 class OpenModel:
     """A model of the user's that is open."""
 
-    name: str
-    path: Path
+    model: ModelFile
     session: Session
     choice: RuntimeChoice
     shapes: Shapes
@@ -37,7 +36,7 @@ class OpenModel:
 
     def use(self) -> ModelUse:
         """For a report."""
-        return ModelUse(self.name, self.session.runtime, self.choice.reasons, self.session.memory_bytes)
+        return ModelUse(self.model.name, self.session.runtime, self.choice.reasons, self.session.memory_bytes)
 
 
 class ModelKit:
@@ -96,7 +95,7 @@ class ModelKit:
         """See ``engines.family.Kit``. Raises ``DeviceError`` where no runtime of the order can run the model."""
         choice = self._choice(model)
         session = open_session(model.path, runtime=choice.runtime, threads=self._threads)
-        self._sessions.append(OpenModel(model.name, model.path, session, choice, shapes or {}))
+        self._sessions.append(OpenModel(model, session, choice, shapes or {}))
         return session
 
     @property
@@ -106,8 +105,8 @@ class ModelKit:
 
     def close(self) -> None:
         """Closes every session; the parts that use them are of no more use. May be called twice."""
-        for model in self._sessions:
-            model.session.close()
+        for opened in self._sessions:
+            opened.session.close()
         self._open.clear()
 
     def _choice(self, model: ModelFile) -> RuntimeChoice:
@@ -131,7 +130,7 @@ class ModelKit:
         return self._open[model.sha256]
 
     def _file(self, kind: Kind, asked: str) -> ModelFile:
-        family, path = self._family_and_path(asked)
+        family, path = family_and_path(asked, self._families)
         if family is not None or path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
             hint = f"write --{kind} {{family}}:{shlex.quote(str(path))}"
             found = identify(path, self._catalog, self._families, family=family, kind=kind, hint=hint)
@@ -139,11 +138,6 @@ class ModelKit:
         if not self._shelf.matches(asked):
             raise ModelError(self._unknown(kind, asked))
         return self._shelf.model(self._shelf.find(asked))
-
-    def _family_and_path(self, asked: str) -> tuple[str | None, Path]:
-        """``simswap:mine.onnx`` says what a file is whose graph fits several families. ``C:\\mine.onnx`` is a path: C is no family."""
-        family, colon, rest = asked.partition(":")
-        return (family, Path(rest).expanduser()) if colon and family in list(self._families) else (None, Path(asked))
 
     def _unknown(self, kind: Kind, asked: str) -> str:
         if self._catalog.get(asked) is not None:
@@ -154,6 +148,12 @@ class ModelKit:
         here = [card.name for card in self._shelf.cards() if _is_of(card, kind)]
         names = sorted({*(self._built_in.get(kind) or ()), *here})
         return f"here are: {', '.join(names) or 'none'}; `ffrt models list` shows what can be pulled, and a file's path will do"
+
+
+def family_and_path(asked: str, families: Registry[Family]) -> tuple[str | None, Path]:
+    """``simswap:mine.onnx`` says what a file is whose graph fits several families. ``C:\\mine.onnx`` is a path: C is no family."""
+    family, colon, rest = asked.partition(":")
+    return (family, Path(rest).expanduser()) if colon and family in list(families) else (None, Path(asked))
 
 
 def _is_of(card: Card, kind: Kind) -> bool:

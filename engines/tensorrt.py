@@ -23,6 +23,7 @@ from engines.session import Runtime, Shapes, TensorSpec, register_runtime, warm_
 if TYPE_CHECKING:
     from engines.build.cache import Entry
     from engines.build.child import Progress
+    from engines.family import ModelFile
 
 MODULES = {"rtx": "tensorrt_rtx", "tensorrt": "tensorrt"}
 """Runtime → Python module."""
@@ -377,10 +378,10 @@ def _unfit(runtime: str, path: Path) -> str:
         return str(error)
 
 
-def _prepare(runtime: str, path: Path, shapes: Shapes, report: Callable[[Progress], None], cancelled: Callable[[], bool]) -> None:
+def _prepare(runtime: str, model: ModelFile, shapes: Shapes, report: Callable[[Progress], None], cancelled: Callable[[], bool]) -> None:
     from engines.build.service import prepare_engine
 
-    prepare_engine(path, runtime, gpu_target(), shapes, report, cancelled)
+    prepare_engine(model, runtime, gpu_target(), shapes, report, cancelled)
 
 
 for _name in MODULES:

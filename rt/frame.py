@@ -54,7 +54,9 @@ class TrackedFace:
     id: int
     """Rises with every new face; the same face keeps its id from frame to frame."""
     points: np.ndarray
-    """float32 [468, 3]: FaceMesh landmarks, x and y in frame pixels, z in the same unit (nearer is smaller); smoothed."""
+    """float32 [468, 3]: FaceMesh landmarks, x and y in frame pixels, z in the same unit (nearer is smaller); smoothed.
+
+    An array of this frame alone, never written to: parts keep by it what they found out of a face of a frame."""
     state: FaceState
     score: float
     """Probability in [0, 1] that this is a face, of the last frame in which it was seen."""

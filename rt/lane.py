@@ -18,7 +18,7 @@ import numpy as np
 from engines.device.contract import Device, Event, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
-from engines.swap.contract import BatchSwapper, Patch, Swapper
+from engines.swap.contract import BatchSwapper, MatchesColours, Patch, Swapper
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.lay import covers_of, lay
@@ -143,13 +143,16 @@ class Lane:
 
     def _steps(self, look: Look) -> list[tuple[str, Callable[[Frame, Any, Look], None]]]:
         enhance = [("enhance", self._enhance)] if look.enhancer is not None else []
-        return [("swap", self._swap), *enhance, ("hide", self._hide)]
+        badge = [("badge", self._badge)] if look.badge is not None and look.identity is not None else []
+        return [("swap", self._swap), *enhance, ("hide", self._hide), *badge]
 
     # --- steps, each on the stream it was given to ---
 
     def _swap(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None:
             return
+        if isinstance(look.swapper, MatchesColours):
+            look.swapper.colour_match = look.colour_match
         faces = self._faces(frame, look, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
@@ -158,7 +161,7 @@ class Lane:
                 if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                     host.blur_face(image, face.points)
                 else:
-                    lay(image, patch, self._covers[face.id], look.blending, look.opacity)
+                    lay(image, patch, self._covers[face.id], look.blending, look.opacity, **_finish(look, last=look.enhancer is None))
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
             look.swapper.forget(gone)
@@ -170,7 +173,7 @@ class Lane:
         for layer in self._worn:
             for face, patch in zip(layer, _enhanced(look.enhancer, image, layer), strict=True):
                 if patch is not None:
-                    lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity)
+                    lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity, **_finish(look, last=True))
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None:
@@ -181,6 +184,10 @@ class Lane:
         frame.wants_good = bool(frozen)
         frame.is_good = look.on_lost is OnLost.FREEZE and bool(frame.faces) and not frozen
 
+    def _badge(self, frame: Frame, image: Any, look: Look) -> None:
+        assert look.badge is not None
+        look.badge.stamp(image)
+
     @staticmethod
     def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
         return [face for place, face in enumerate(frame.faces) if _treatment(face, place, look) is what]
@@ -188,6 +195,11 @@ class Lane:
 
 def _ns(begin: Event, end: Event) -> int:
     return round(end.elapsed_ms(begin) * 1e6)
+
+
+def _finish(look: Look, last: bool) -> dict[str, float]:
+    """What ``lay`` is told of the look; ``last``: nothing more is laid over, so this is what is sharpened."""
+    return {"colour_match": look.colour_match, "sharpness": look.sharpness if last else 0.0}
 
 
 def _treatment(face: TrackedFace, place: int, look: Look) -> Treatment:

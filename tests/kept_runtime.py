@@ -20,6 +20,7 @@ import onnxruntime as ort
 
 from engines.build.child import Progress, run_in_child
 from engines.build.service import BuildOptions, verify_file
+from engines.family import ModelFile
 from engines.ort import OrtSession
 from engines.session import Runtime, Shapes, register_runtime
 
@@ -87,8 +88,8 @@ def _unfit(path: Path) -> str:
     return "" if kept(path).is_file() else f"no graph of {path.name} is kept"
 
 
-def _prepare(fault: str, path: Path, shapes: Shapes, report: Report, cancelled: Callable[[], bool]) -> None:
-    run_in_child(keep_task, path, dict(shapes), fault, report=report, cancelled=cancelled)
+def _prepare(fault: str, model: ModelFile, shapes: Shapes, report: Report, cancelled: Callable[[], bool]) -> None:
+    run_in_child(keep_task, model.path, dict(shapes), fault, report=report, cancelled=cancelled)
 
 
 for _name, _fault in FAULTS.items():

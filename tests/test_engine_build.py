@@ -277,7 +277,7 @@ def test_engines_compute_what_the_original_does(name: str, precision: str, cache
         pytest.skip(f"TensorRT for RTX does not run on {target}")
     options = BuildOptions(targets=(target,), precision=precision, batch=(1, 1, 8))
     entry, _ = build_engine_of(embedded_model(name), options, cache)
-    _, verdict = verify_engine(embedded_model(name), entry, cache, options)
+    _, verdict = verify_engine(embedded_model(name), entry, cache, options.trial)
     assert verdict.passed, verdict.sentence()
     session = open_session(embedded_model(name), runtime="rtx")
     session.warm_up()
