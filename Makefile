@@ -56,7 +56,7 @@ test-engines: setup-test
 # Every kernel for every chip by NVRTC (no GPU), on the host against the compositor, and once more with every access looked at.
 test-kernels: setup-test
 	$(BIN)/pip install -q -e '.[kernels]'
-	$(BIN)/python -m pytest tests/test_kernels_*.py
+	$(BIN)/python -m pytest tests/test_kernels_*.py tests/test_compose_device.py
 	FFRT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$$($${CXX:-c++} -print-file-name=libasan.so) \
 		$(BIN)/python -m pytest tests/test_kernels_*.py
 	$(BIN)/python scripts/kernel_table.py docs/kernels.md
