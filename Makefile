@@ -73,7 +73,9 @@ test-gpu-names: setup-test
 	$(BIN)/python -m pytest tests/test_cuda_device.py tests/test_kernels_build.py tests/test_trt_api.py
 
 test-gpu: test-gpu-names
-	FFRT_REQUIRE_GPU=1 $(BIN)/python -m pytest -m gpu
+	mkdir -p bench
+	FFRT_REQUIRE_GPU=1 FFRT_GPU_RESULTS=$(CURDIR)/bench/gpu.json $(BIN)/python -m pytest -m gpu
+	$(BIN)/python scripts/gpu_table.py bench/gpu.json
 
 test-vcam: setup-test
 	bash tests/qemu_v4l2/run.sh .venv/qemu .venv tests/qemu_v4l2/guest.py
