@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
-.PHONY: test-families test-engines test-kernels test-gpu-names test-gpu test-vcam
+.PHONY: test-monkey test-families test-engines test-kernels test-gpu-names test-gpu test-vcam
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
@@ -44,6 +44,10 @@ soak: setup
 bench-quality: setup
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/ffrt bench quality --clips $(CLIPS) --sources $(SOURCES) --report bench/quality.json --sheets bench/sheets
+
+# 200 random operations at the window while live; FFRT_SEED=N repeats one. One arena: memory that threads keep would hide a leak.
+test-monkey: setup-test
+	MALLOC_ARENA_MAX=1 FFRT_MONKEY=$${FFRT_MONKEY-200} $(BIN)/python -m pytest -s tests/test_monkey.py
 
 test-families: setup-test
 	$(BIN)/pip install -q -e '.[bench]'
