@@ -9,8 +9,9 @@ demo: setup
 	$(BIN)/ffrt demo --out demo
 
 demo-gui: setup-test
-	QT_QPA_PLATFORM=$${QT_QPA_PLATFORM-$$([ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || echo offscreen)} \
-		$(BIN)/python scripts/demo_gui.py demo/gui
+	if [ -z "$$DISPLAY$$WAYLAND_DISPLAY$$QT_QPA_PLATFORM" ]; then \
+		if command -v xvfb-run >/dev/null; then set -- xvfb-run -a -s "-screen 0 1600x1000x24"; else set -- env QT_QPA_PLATFORM=offscreen; fi; \
+	fi; "$$@" $(BIN)/python scripts/demo_gui.py demo/gui
 
 test: setup-test
 	$(MAKE) --no-print-directory lint types imports pytest
