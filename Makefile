@@ -3,14 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
-.PHONY: test-families test-engines engine-table test-kernels test-gpu-names test-gpu test-vcam
+.PHONY: test-monkey test-families test-engines engine-table test-kernels test-gpu-names test-gpu test-vcam
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
 
 demo-gui: setup-test
-	QT_QPA_PLATFORM=$${QT_QPA_PLATFORM-$$([ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || echo offscreen)} \
-		$(BIN)/python scripts/demo_gui.py demo/gui
+	if [ -z "$$DISPLAY$$WAYLAND_DISPLAY$$QT_QPA_PLATFORM" ]; then \
+		if command -v xvfb-run >/dev/null; then set -- xvfb-run -a -s "-screen 0 1600x1000x24"; else set -- env QT_QPA_PLATFORM=offscreen; fi; \
+	fi; "$$@" $(BIN)/python scripts/demo_gui.py demo/gui
 
 test: setup-test
 	$(MAKE) --no-print-directory lint types imports pytest
@@ -44,6 +45,10 @@ soak: setup
 bench-quality: setup
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/ffrt bench quality --clips $(CLIPS) --sources $(SOURCES) --report bench/quality.json --sheets bench/sheets
+
+# 200 random operations at the window while live; FFRT_SEED=N repeats one. One arena: memory that threads keep would hide a leak.
+test-monkey: setup-test
+	MALLOC_ARENA_MAX=1 FFRT_MONKEY=$${FFRT_MONKEY-200} $(BIN)/python -m pytest -s tests/test_monkey.py
 
 test-families: setup-test
 	$(BIN)/pip install -q -e '.[bench]'
