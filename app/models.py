@@ -16,6 +16,7 @@ from engines.store.shelf import SUFFIXES, Card, Shelf, checked_name, sha256_of
 
 if TYPE_CHECKING:
     from engines.store.pull import Progress
+    from engines.store.stopping import Stop
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -71,11 +72,11 @@ class Models:
             return None
         return Offer(entry, size_of(entry, mirrors))
 
-    def pull(self, name: str, mirrors: Sequence[str], progress: Progress) -> dict[str, Any]:
+    def pull(self, name: str, mirrors: Sequence[str], progress: Progress, stop: Stop | None = None) -> dict[str, Any]:
         """Fetches a model and returns its row; see ``engines.store.pull``."""
         from engines.store.pull import pull
 
-        return self._card_row(pull(self.catalog[name], self.shelf, self._families(), mirrors=mirrors, progress=progress))
+        return self._card_row(pull(self.catalog[name], self.shelf, self._families(), mirrors=mirrors, progress=progress, stop=stop))
 
     def import_file(self, path: Path, family: str | None = None, name: str | None = None) -> dict[str, Any]:
         """Tells what a file is, copies it onto the shelf and returns its row, with ``told_by`` (``engines.store.identify.ToldBy``).

@@ -23,6 +23,7 @@ from test_cli import ffrt as process
 
 from app.cli import main
 from app.models import Models
+from engines.session import runtimes
 from engines.store.shelf import Shelf
 
 
@@ -162,6 +163,40 @@ def test_half_precision_inswapper_is_refused_and_the_right_file_named(ffrt: Ffrt
     assert "use inswapper_128.onnx" in ffrt.live("--swapper", path)
     Models(Shelf(ffrt.folder)).import_file(path)
     assert "use inswapper_128.onnx" in ffrt.live("--swapper", "inswapper_128_fp16")
+
+
+MISSING = {
+    "rtx": ("tensorrt-rtx", "cuda-python", "NVIDIA GPU"),
+    "tensorrt": ("the package tensorrt ", "tensorrt is installed", "cuda-python", "NVIDIA GPU"),
+    "ort-cuda": ("install onnxruntime-gpu",),
+    "ort-directml": ("install onnxruntime-directml", "Windows and a DirectX 12 GPU"),
+    "ort-coreml": ("macOS",),
+    "ort-openvino": ("install onnxruntime-openvino",),
+}
+"""Runtime → what its sentence may name, whichever is missing first."""
+
+
+def test_the_table_names_every_runtime_that_may_be_missing() -> None:
+    assert {*MISSING, "ort"} == {name for name in runtimes if not name.startswith("kept")}
+
+
+@pytest.mark.parametrize("wears", ["a model", "none"])
+@pytest.mark.parametrize("runtime", MISSING)
+def test_a_runtime_that_cannot_run_here_names_what_is_missing(runtime: str, wears: str, ffrt: Ffrt, tmp_path: Path) -> None:
+    """And nothing takes its place, be it asked for a model or by itself."""
+    if not runtimes[runtime].problem():
+        pytest.skip(f"{runtime} runs here")
+    path = swapper(tmp_path / "blendswap_256.onnx", Contract(256, source_side=112))
+    said = ffrt.live("--runtime", runtime, *(["--swapper", path] if wears == "a model" else []))
+    assert f"the runtime {runtime} was asked for: " in said
+    assert any(words in said for words in MISSING[runtime])
+
+
+def test_of_several_runtimes_each_says_what_it_misses(ffrt: Ffrt, tmp_path: Path) -> None:
+    missing = [name for name in MISSING if runtimes[name].problem()]
+    path = swapper(tmp_path / "blendswap_256.onnx", Contract(256, source_side=112))
+    said = ffrt.live("--runtime", ",".join(missing), "--swapper", path)
+    assert all(f"{name}: " in said for name in missing)
 
 
 def _half(path: Path) -> Path:
