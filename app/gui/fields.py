@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QPointF, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
 
 from app.gui.cards.card import row
@@ -167,6 +167,10 @@ class _Slider(QSlider):
         event.ignore()
 
 
+ARROW_PX = 14
+"""From the edge of a list's field to the middle of its arrow."""
+
+
 class Combo(QComboBox):
     """As wide as its place and not as its longest entry."""
 
@@ -177,6 +181,16 @@ class Combo(QComboBox):
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         event.ignore()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """With the arrow that says that it is a list: a style sheet draws one from a file alone, in one colour."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self.palette().color(QPalette.ColorRole.ButtonText), 1.5))
+        at_right = self.layoutDirection() is Qt.LayoutDirection.LeftToRight
+        x, y = (self.width() - ARROW_PX if at_right else ARROW_PX), self.height() / 2
+        painter.drawPolyline(QPolygonF([QPointF(x - 4, y - 2), QPointF(x, y + 2), QPointF(x + 4, y - 2)]))
 
 
 def fill(box: QComboBox, choices: Sequence[Choice], value: Any) -> None:

@@ -164,12 +164,12 @@ class LiveControl(QObject):
             self.studio.stop()
         self._take_over(changes)
         if live:
-            self._live_since_ns = self._clock.now_ns()
             self._start()
 
     def _start(self) -> None:
         try:
             self.studio.start()
+            self._live_since_ns = self._clock.now_ns()  # loading the models may take longer than the line is to run
         except KNOWN as error:
             with self._woken:
                 given_up = self._live_wish is False or self._closing
@@ -198,6 +198,7 @@ class LiveControl(QObject):
             self._tell_settings()
         state, session = self.studio.state, self.studio.session
         if session is None:
+            self._live_since_ns = None
             return
         if state is StudioState.ENDED:
             error = self.studio.error
