@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
-.PHONY: test-monkey test-families test-engines test-kernels test-gpu-names test-gpu test-vcam
+.PHONY: test-monkey test-families test-engines engine-table test-kernels test-gpu-names test-gpu test-vcam
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
@@ -56,12 +56,18 @@ test-families: setup-test
 
 test-engines: setup-test
 	$(BIN)/pip install -q -e '.[engines]'
-	FFRT_SWEEP=1 $(BIN)/python -m pytest tests/test_engine_build.py tests/test_engines_cli.py tests/test_trt_api.py tests/test_tensorrt_session.py
+	$(BIN)/pip install -q --no-deps tensorrt-cu13-bindings # 1 MB: the names of TensorRT itself, whose libraries are NVIDIA's alone to give
+	FFRT_SWEEP=1 $(BIN)/python -m pytest -m 'not gpu' \
+		tests/test_engine_build.py tests/test_engines_cli.py tests/test_trt_api.py tests/test_tensorrt_session.py tests/test_trial.py
+
+engine-table: setup-test
+	$(BIN)/pip install -q -e '.[engines]'
+	PYTHONPATH=tests $(BIN)/python scripts/engine_table.py docs/engine-builds.md
 
 # Every kernel for every chip by NVRTC (no GPU), on the host against the compositor, and once more with every access looked at.
 test-kernels: setup-test
 	$(BIN)/pip install -q -e '.[kernels]'
-	$(BIN)/python -m pytest tests/test_kernels_*.py
+	$(BIN)/python -m pytest tests/test_kernels_*.py tests/test_compose_device.py
 	FFRT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$$($${CXX:-c++} -print-file-name=libasan.so) \
 		$(BIN)/python -m pytest tests/test_kernels_*.py
 	$(BIN)/python scripts/kernel_table.py docs/kernels.md
@@ -72,7 +78,9 @@ test-gpu-names: setup-test
 	$(BIN)/python -m pytest tests/test_cuda_device.py tests/test_kernels_build.py tests/test_trt_api.py
 
 test-gpu: test-gpu-names
-	FFRT_REQUIRE_GPU=1 $(BIN)/python -m pytest -m gpu
+	mkdir -p bench
+	FFRT_REQUIRE_GPU=1 FFRT_GPU_RESULTS=$(CURDIR)/bench/gpu.json $(BIN)/python -m pytest -m gpu
+	$(BIN)/python scripts/gpu_table.py bench/gpu.json
 
 test-vcam: setup-test
 	bash tests/qemu_v4l2/run.sh .venv/qemu .venv tests/qemu_v4l2/guest.py

@@ -14,13 +14,12 @@ import cv2
 import numpy as np
 
 from app import build
-from app.engine_builds import FRAMINGS
+from app.engine_builds import FRAMINGS, model_name
 from app.errors import AppError, UsageError
 from app.settings import InputSettings, LookSettings, Settings
-from engines.build.crops import CROPS_MIN, SIDE, Framing, crop_of
+from engines.build.crops import CROPS_MIN, SIDE, Framing, crop_of, crops_folder
 from engines.errors import ModelError
 from engines.family import Kind, families
-from engines.folders import cache_folder
 from engines.landmarks.facemesh import FaceMesh
 from engines.store import embedded_models
 from rt.address import shown
@@ -67,7 +66,7 @@ class CalibrationRequest:
     @property
     def out(self) -> Path:
         """Where the crops go."""
-        return self.folder or cache_folder() / "crops" / Path(self.model).stem
+        return self.folder or crops_folder(model_name(self.model))
 
 
 def consent(request: CalibrationRequest) -> str:

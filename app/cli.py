@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import itertools
 import sys
@@ -17,14 +18,17 @@ from pydantic import ValidationError
 
 from app import console
 from app.addresses_cli import addresses
+from app.camera_options import CameraOptions
 from app.ctl_cli import ctl
 from app.engines_cli import engines
 from app.errors import AppError, UsageError
 from app.face_options import FaceOptions, LookOptions
 from app.faces_cli import faces, photos_of
-from app.live_options import CONTROL_PORT, FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
+from app.gui import Opening
+from app.live_options import CONTROL_PORT, FIRST_FREE, asks_for_nothing, input_settings, streams_of, usage, virtual_camera_setting
 from app.loading import loading
 from app.models_cli import models
+from app.people_options import PeopleOptions
 from app.preset_options import fill_from_preset
 from app.presets_cli import presets
 from app.settings import (
@@ -36,6 +40,7 @@ from app.settings import (
     SourceSettings,
     parse_bitrate,
 )
+from engines.device.kinds import split_names
 from engines.errors import EngineError
 from rt.errors import RtError
 
@@ -59,8 +64,10 @@ app.command(ctl)
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")
 
+DEFAULT_CAMERA = CameraOptions()
 DEFAULT_FACE = FaceOptions()
 DEFAULT_LOOK = LookOptions()
+NOBODY_IN_PARTICULAR = PeopleOptions()
 
 
 @app.default
@@ -76,6 +83,7 @@ def live(
     fourcc: str | None = None,
     loop: Annotated[bool, Switch] = False,
     timecode: Annotated[bool, Switch] = False,
+    camera: CameraOptions = DEFAULT_CAMERA,
     rtmp: tuple[str, ...] = (),
     stream: tuple[str, ...] = (),
     to: Annotated[tuple[str, ...], Many] = (),
@@ -85,7 +93,9 @@ def live(
     null: Annotated[bool, Switch] = False,
     bitrate: str | None = None,
     look: LookOptions = DEFAULT_LOOK,
+    people: PeopleOptions = NOBODY_IN_PARTICULAR,
     seconds: float | None = None,
+    device: str = "host",
     build_engines: Annotated[bool, Switch] = False,
     budget_ms: float = 100.0,
     control: int | None = None,
@@ -93,6 +103,7 @@ def live(
     json: Annotated[bool, Switch] = False,
     minimised: Annotated[bool, Switch] = False,
     live: Annotated[bool, Switch] = False,
+    as_left: Annotated[bool, Parameter(negative="", show=False)] = False,
     verbose: Annotated[bool, Switch] = False,
 ) -> int:
     """Opens the window, or with --headless goes live at once: the face of SOURCE on the person in INPUT, to every output that is named.
@@ -138,6 +149,8 @@ def live(
         of streams, as in 2500k or 4M; chosen by size and rate otherwise.
     seconds
         end after so long.
+    device
+        what works on pictures: host (the processor), cuda:0 (an NVIDIA GPU runs the networks), or several as in cuda:0,cuda:1.
     build_engines
         build the engines that a GPU here lacks for the models in use, in the background, and switch over when they are proven.
     budget_ms
@@ -152,13 +165,17 @@ def live(
         open the window minimised, into the system's tray where there is one.
     live
         have the window go live at once.
+    as_left
+        open the window as it was left; meant where nothing about the picture is asked for.
     verbose
         more log lines.
     """
     console.set_up_logging(verbose)
+    worn = SourceSettings(photos=photos_of(source), face=source_face)
     settings = Settings(
-        source=SourceSettings(photos=photos_of(source), face=source_face),
-        input=input_settings(input, size, fps, fourcc, loop, timecode),
+        source=worn,
+        people=people.settings(worn),
+        input=input_settings(input, size, fps, fourcc, camera.settings(), loop, timecode),
         look=LookSettings(**look.settings()),
         output=OutputSettings(
             streams=(*rtmp, *stream, *streams_of(to)),
@@ -168,10 +185,12 @@ def live(
             null=null,
             bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate),
         ),
-        run=RunSettings(seconds=seconds, report=report, build_engines=build_engines, budget_ms=budget_ms),
+        run=RunSettings(
+            seconds=seconds, report=report, devices=usage(split_names, device), build_engines=build_engines, budget_ms=budget_ms
+        ),
     )
     if not headless:
-        return _open_window(settings, control, minimised, live)
+        return _open_window(settings, Opening(restore=as_left, minimised=minimised, live=live, control=control))
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
     return _run(settings, json) if control is None else _run_controlled(settings, control, json)
@@ -219,6 +238,7 @@ def bench_live(
     loop: Annotated[bool, Switch] = False,
     face: FaceOptions = DEFAULT_FACE,
     max_faces: int = 1,
+    device: str = "host",
     budget_ms: float = 100.0,
     json: Annotated[bool, Switch] = False,
 ) -> int:
@@ -240,6 +260,8 @@ def bench_live(
         start a file again at its end.
     max_faces
         how many faces are swapped.
+    device
+        as in `ffrt --device`.
     budget_ms
         as in `ffrt --budget-ms`.
     json
@@ -253,7 +275,9 @@ def bench_live(
         input=InputSettings(spec=input, timecode=True, loop=loop),
         look=LookSettings(**face.settings(), max_faces=max_faces),
         output=OutputSettings(null=True),
-        run=RunSettings(seconds=seconds, report=report, slow_ms=dict(map(_slow, slow)), budget_ms=budget_ms),
+        run=RunSettings(
+            seconds=seconds, report=report, devices=usage(split_names, device), slow_ms=dict(map(_slow, slow)), budget_ms=budget_ms
+        ),
     )
     return _run(settings, json)
 
@@ -414,20 +438,69 @@ def bench_parts(*, rounds: int = 200, report: Path | None = None, json: Annotate
     return 0
 
 
+@bench.command(name="lanes")
+def bench_lanes(
+    *,
+    lanes: tuple[int, ...] = (1, 2),
+    ms: float = 60.0,
+    frames: int = 60,
+    report: Path | None = None,
+    json: Annotated[bool, Switch] = False,
+) -> int:
+    """What several lanes gain: the real line over simulated devices, which take a declared time for each picture.
+
+    Parameters
+    ----------
+    lanes
+        numbers of lanes to compare; may be given several times.
+    ms
+        what a device takes for a picture.
+    frames
+        pictures of each run.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
+    """
+    from app.bench.lanes import run_lanes_bench
+    from app.report import write_json
+    from app.session import limit_threads
+
+    console.set_up_logging(False)
+    if not all(1 <= count <= 16 for count in lanes) or frames < 1 or not 1 <= ms <= 10_000:
+        raise UsageError(f"--lanes {lanes} --frames {frames} --ms {ms:g} were given; lanes are 1 to 16, frames 1 or more, ms 1 to 10000")
+    limit_threads()
+    with console.progress("bench lanes") as progress:
+        result = run_lanes_bench(lanes, ms, frames, progress)
+    if report is not None:
+        write_json(report, result)
+    console.print_json(result) if json else console.print_lanes(result)
+    return 0
+
+
 @app.command
-def doctor(*, json: Annotated[bool, Switch] = False) -> int:
+def doctor(*, text: Annotated[bool, Switch] = False, json: Annotated[bool, Switch] = False) -> int:
     """Says what this machine has and lacks, and how to mend it.
 
     Parameters
     ----------
+    text
+        print it to be passed on: without names of persons, files, devices and addresses.
     json
         print the result as JSON.
     """
     from app.doctor import examine, to_dict
 
     console.set_up_logging(False)
+    if text and json:
+        raise UsageError("--text and --json were given; --text is for people and --json for programs, give one of them")
     findings = examine()
-    console.print_json(to_dict(findings)) if json else console.print_findings(findings)
+    if text:
+        from app.diagnostics import examined
+
+        console.print_text(examined(findings))
+    else:
+        console.print_json(to_dict(findings)) if json else console.print_findings(findings)
     return 0
 
 
@@ -482,8 +555,10 @@ OPTIONS = {
     "height": "size",
     "masks": "mask",
     "blending": "blend",
+    "exposure_ms": "exposure",
     "bitrate_bps": "bitrate",
     "slow_ms": "slow",
+    "devices": "device",
     "streams": "stream",
 }
 """Field of the settings → the option that sets it, where the two are not called the same."""
@@ -499,7 +574,7 @@ def _checked(arguments: Sequence[str]) -> list[str]:
     for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue="-"):
         if word == "--source" and following.startswith("-"):
             raise UsageError("--source was given without a photo; name at least one, or leave --source out to swap nothing")
-    return _with_defaults(arguments)
+    return [*_with_defaults(arguments), *(["--as-left"] if asks_for_nothing(arguments) else [])]
 
 
 def _with_defaults(arguments: Sequence[str]) -> list[str]:
@@ -526,8 +601,8 @@ def _run(settings: Settings, as_json: bool) -> int:
         from app.session import LiveSession
 
         session = LiveSession(settings)
-    if not settings.source.photos:
-        console.note("no --source was given: the picture passes as it is, with the face that is filmed")
+    for remark in session.remarks():
+        console.note(remark)
     report = run_session(session)
     _print(report, as_json)
     return _status(report)
@@ -543,18 +618,16 @@ def _run_controlled(settings: Settings, port: int, as_json: bool) -> int:
     return _status(report)
 
 
-def _open_window(settings: Settings, control: int | None, minimised: bool, live: bool) -> int:
+def _open_window(settings: Settings, opening: Opening) -> int:
     """One a user: a second says so, and brings the first to the front where it can."""
-    from app.gui import Opening, open_window
+    from app.gui import open_window
     from app.instance import Instance, bring_forward
 
-    if control is not None:
-        raise UsageError("--control goes with --headless in this version; add --headless, or leave --control out")
     with Instance() as instance:
         other = instance.claim()
         if other is not None:
             raise AppError(bring_forward(other))
-        return open_window(settings, Opening(restore=settings == Settings(), minimised=minimised, live=live))
+        return open_window(settings, dataclasses.replace(opening, announce=instance.announce))
 
 
 def _status(report: dict[str, Any]) -> int:

@@ -11,9 +11,10 @@ from typing import Any
 from app.errors import UsageError
 from engines.build.cache import EngineCache, Entry
 from engines.build.child import Progress
-from engines.build.crops import Framing, Pixels, read_crops
+from engines.build.crops import Framing, Pixels, read_crops, recorded_crops
 from engines.build.graph import parse_batch, parse_shape
 from engines.build.key import PRECISIONS, parse_target
+from engines.build.precision import QUANTIZERS, check_targets
 from engines.build.service import (
     DEFAULT_TARGETS,
     BuildOptions,
@@ -23,7 +24,10 @@ from engines.build.service import (
     verify_file,
     verify_precision,
 )
+from engines.build.trial import Trial
 from engines.errors import ModelError, ParityError
+from engines.family import families
+from engines.kit import family_and_path
 from engines.store import embedded_model, embedded_models
 from engines.store.graph import read_graph
 from engines.store.shelf import Shelf, sha256_of
@@ -56,12 +60,16 @@ class Request:
     optimization_level: int | None = None
 
 
-def build(request: Request, report: Report) -> dict[str, Any]:
+def build(request: Request, report: Report, cancelled: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Builds the engine, or finds it built. JSON-ready. Raises ``UsageError`` and what the engines raise."""
     path = model_path(request.model)
     read_graph(path)  # a bad file is told before a missing package
+    options = options_of(request)
+    if options.runtime == "rtx":  # of the other one the GPU here is asked
+        check_targets(options.precision, options.targets)
+    _check_calibrated(request, options)
     started_s = time.monotonic()
-    entry, is_new = build_engine_of(path, options_of(request), EngineCache(), report=report)
+    entry, is_new = build_engine_of(path, options, EngineCache(), report=report, cancelled=cancelled)
     return {**entry.to_dict(), "built": is_new, "seconds": round(time.monotonic() - started_s, 3)}
 
 
@@ -101,16 +109,31 @@ def verify_parity(request: Request, on: str | None, candidate: Path | None, repo
 
 
 def model_path(text: str) -> Path:
-    """The path of an ONNX file, or the name of a model that is here: embedded, pulled or imported. Raises ``ModelError``."""
+    """The path of an ONNX file, or the name of a model that is here: embedded, pulled or imported; ``simswap:mine.onnx`` says which family
+    a file is of that fits several. Raises ``ModelError``."""
     if text in embedded_models():
         return embedded_model(text)
-    path = Path(text).expanduser()
+    path = _family_and_path(text)[1]
     if path.is_file():
         return path
     shelf = Shelf()
-    if any(text in (card.name, card.file) or card.sha256.startswith(text) for card in shelf.cards()):
+    if shelf.matches(text):
         return shelf.model(shelf.find(text)).path
     raise ModelError(f"{text} is neither a file nor an embedded model; give an ONNX file, or {', '.join(sorted(embedded_models()))}")
+
+
+def model_name(text: str) -> str:
+    """What the model is called that a person calls ``text``: for the folder of its crops. Raises ``ModelError`` where two are called so."""
+    path = _family_and_path(text)[1]
+    if path.is_file():
+        return path.stem
+    shelf = Shelf()
+    return shelf.find(text).name if shelf.matches(text) else text
+
+
+def _family_and_path(text: str) -> tuple[str | None, Path]:
+    family, path = family_and_path(text, families)
+    return family, path.expanduser()
 
 
 def options_of(request: Request) -> BuildOptions:
@@ -132,10 +155,22 @@ def options_of(request: Request) -> BuildOptions:
         shapes=dict(map(parse_shape, request.shapes)),
         optimization_level=level,
         memory_bytes=None if request.memory_mb is None else request.memory_mb * 1_000_000,
-        crops=None if request.crops is None else read_crops(request.crops),
-        framing=request.framing or FRAMINGS.get(request.model, Framing.FACE),
-        pixels=_pixels(request.pixels),
+        trial=Trial(
+            family=_family_and_path(request.model)[0],
+            crops=recorded_crops(model_name(request.model)) if request.crops is None else read_crops(request.crops),
+            framing=request.framing or FRAMINGS.get(request.model, Framing.FACE),
+            pixels=None if request.pixels is None else _pixels(request.pixels),
+        ),
     )
+
+
+def _check_calibrated(request: Request, options: BuildOptions) -> None:
+    """Raises ``UsageError`` for a small precision without crops: two portraits do not show how far the values of other faces reach."""
+    if options.precision in QUANTIZERS and options.trial.crops is None:
+        raise UsageError(
+            f"--precision {options.precision} is set by how far a model's values reach on your face, and no crops of it are recorded; "
+            f"run `ffrt engines calibrate {request.model}` first, or give --crops DIR. fp16 needs none"
+        )
 
 
 def proof(entry: Entry) -> str:
@@ -152,7 +187,7 @@ def _verify_engines(path: Path, runtime: str, options: BuildOptions, report: Rep
     built = [entry for entry in cache.entries() if entry.key.model_sha256 == sha256 and entry.key.runtime == runtime]
     if not built:
         raise ModelError(f"no engine of {path.name} is built for {runtime}; run `ffrt engines build {path} --runtime {runtime}`")
-    return [_named(entry.key.hex, verify_engine(path, entry, cache, options, report)[1].to_dict()) for entry in built]
+    return [_named(entry.key.hex, verify_engine(path, entry, cache, options.trial, report)[1].to_dict()) for entry in built]
 
 
 def require(result: dict[str, Any]) -> None:
@@ -181,9 +216,7 @@ def _targets(request: Request) -> tuple[str, ...]:
     return tuple(map(parse_target, request.targets.split(",")))
 
 
-def _pixels(text: str | None) -> Pixels:
-    if text is None:
-        return Pixels()
+def _pixels(text: str) -> Pixels:
     try:
         mean, std = map(float, text.split(","))
         if std <= 0:

@@ -49,7 +49,7 @@ def build(
     Parameters
     ----------
     model
-        path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
+        path of an ONNX file, FAMILY:FILE where it fits several families, or the name of a model that is here (`ffrt models list --here`).
     runtime
         rtx (TensorRT for RTX: any machine, GeForce RTX 20 to 50) or tensorrt (for the GPU of this machine).
     precision
@@ -61,11 +61,11 @@ def build(
     shape
         NAME=1x3x640x640 for an input whose sizes may vary; may be given several times.
     crops
-        folder of 32 or more crops from your own camera, to calibrate with and to compare on.
+        folder of 32 or more crops from your own camera, to calibrate with and to compare on; those that were recorded for MODEL otherwise.
     shows
-        what the model looks at, for crops that come from the portraits of the program.
+        what a model of no known family looks at, for crops that come from the portraits of the program.
     pixels
-        MEAN,STD that a float model wants of pixels / 255, as in 0.5,0.5.
+        MEAN,STD that such a model wants of pixels / 255, as in 0.5,0.5; a known family gives its own.
     memory
         what the build may take, in MB (Linux).
     effort
@@ -149,7 +149,7 @@ def verify_parity(
     Parameters
     ----------
     model
-        path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
+        path of an ONNX file, FAMILY:FILE where it fits several families, or the name of a model that is here (`ffrt models list --here`).
     precision
         converts the model to it and compares on the processor.
     runtime
@@ -159,11 +159,11 @@ def verify_parity(
     shape
         NAME=1x3x640x640 for an input whose sizes may vary; may be given several times.
     crops
-        folder of 32 or more crops from your own camera.
+        folder of 32 or more crops from your own camera; those that were recorded for MODEL otherwise.
     shows
-        what the model looks at, for crops that come from the portraits of the program.
+        what a model of no known family looks at, for crops that come from the portraits of the program.
     pixels
-        MEAN,STD that a float model wants of pixels / 255, as in 0.5,0.5.
+        MEAN,STD that such a model wants of pixels / 255, as in 0.5,0.5; a known family gives its own.
     memory
         what the comparison may take, in MB (Linux).
     json
@@ -197,7 +197,7 @@ def calibrate(
     Parameters
     ----------
     model
-        path of an ONNX file, or the name of a model that is here (`ffrt models list --here`).
+        path of an ONNX file, FAMILY:FILE where it fits several families, or the name of a model that is here (`ffrt models list --here`).
     input
         as in `ffrt --input`: your camera, or a clip.
     loop

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.errors import UsageError
@@ -14,6 +14,18 @@ FIRST_FREE = "auto"
 CONTROL_PORT = 17380
 """What `--control` means without a port: a script or a Stream Deck can be set up once."""
 
+ABOUT_THE_WINDOW = ("--minimised", "--live", "--verbose", "--control")
+"""Options that say nothing about the picture."""
+
+
+def asks_for_nothing(arguments: Sequence[str]) -> bool:
+    """Whether the window opens as it was left. `--input synthetic:` asks for something, though it is what is meant without it."""
+    is_port = [False, *(word == "--control" for word in arguments[:-1])]
+    return all(
+        word.partition("=")[0] in ABOUT_THE_WINDOW or (follows and word.isdigit())
+        for word, follows in zip(arguments, is_port, strict=False)
+    )
+
 
 def usage(parse: Callable[[str], Any], text: str) -> Any:
     """What ``parse`` makes of ``text``; its ``ValueError`` as a ``UsageError``."""
@@ -24,11 +36,17 @@ def usage(parse: Callable[[str], Any], text: str) -> Any:
 
 
 def input_settings(
-    spec: str, size: str | None, fps: float | None, fourcc: str | None, loop: bool = False, timecode: bool = False
+    spec: str,
+    size: str | None,
+    fps: float | None,
+    fourcc: str | None,
+    framed: Mapping[str, Any],
+    loop: bool = False,
+    timecode: bool = False,
 ) -> InputSettings:
-    """Raises ``UsageError`` for a size that is none."""
+    """``framed``: of ``CameraOptions``. Raises ``UsageError`` for a size that is none."""
     width, height = (None, None) if size is None else usage(parse_size, size)
-    return InputSettings(spec=spec, width=width, height=height, fps=fps, fourcc=fourcc, loop=loop, timecode=timecode)
+    return InputSettings(spec=spec, width=width, height=height, fps=fps, fourcc=fourcc, loop=loop, timecode=timecode, **framed)
 
 
 def virtual_camera_setting(device: str | None) -> str | None:

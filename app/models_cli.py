@@ -90,6 +90,8 @@ def pull(name: str, /, *, mirror: tuple[str, ...] = (), yes: Annotated[bool, Swi
         if not yes and not _agreed(offer):
             console.note("nothing was fetched")
             return 1
+    else:
+        console.note(f"{name} is here already")
     with _stoppable(), console.download(name) as progress:
         row = mine.pull(name, mirrors, progress)
     _print(row, json)
@@ -112,9 +114,12 @@ def import_model(file: Path, /, *, family: str | None = None, name: str | None =
         print the model as JSON.
     """
     from app.models import Models
+    from engines.store.shelf import fit_name
 
     console.set_up_logging(False)
     row = Models().import_file(file, family, name)
+    if row["name"] != (name or fit_name(file.name)):
+        console.note(f"{file.name} is known as {row['name']}; --name calls it something else")
     if row["told_by"] == "name":
         again = f"`ffrt models import {shlex.quote(str(file))} --family FAMILY`"
         console.note(f"{file.name} fits several families and was taken for {row['family']} by its name; if it is another: {again}")

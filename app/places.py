@@ -1,4 +1,4 @@
-"""Files that a run is to write: told before anything is loaded when they cannot be, and never those that it reads."""
+"""Files that a run is to write or to read: told before anything is loaded when they cannot be."""
 
 from __future__ import annotations
 
@@ -6,18 +6,31 @@ import os
 from pathlib import Path
 
 from app.errors import UsageError
-from app.settings import Settings
+from app.settings import Settings, SourceSettings
+from engines.errors import PhotoError
 
 
 def check_places(settings: Settings) -> None:
     """Raises ``UsageError`` for a recording or a report that would overwrite a photo, the input, each other, or another kind of file."""
-    read = {"a photo of --source": list(settings.source.photos), "the input": _input(settings)}
+    of_people = [photo for source in settings.people.sources for photo in source.photos]
+    read = {
+        "a photo of --source": list(settings.source.photos),
+        "a photo that a person is to wear": of_people,
+        "the input": _input(settings),
+    }
     record, report = settings.output.record, settings.run.report
     if record is not None:
         _refuse(record, "--record", read)
     if report is not None:
         _refuse(report, "--report", {**read, "the recording": [] if record is None else [record]})
         _check_report(report)
+
+
+def check_photos(source: SourceSettings) -> None:
+    """Raises ``PhotoError`` for a photo that is not there: while nothing runs it would be found out at the start alone."""
+    for photo in source.photos:
+        if not photo.is_file():
+            raise PhotoError(f"the photo {photo} is not there; give one that is, nothing was changed")
 
 
 def _input(settings: Settings) -> list[Path]:

@@ -18,7 +18,10 @@ from app.places import check_places
 from app.report import build_report
 from app.settings import Settings
 from app.usage import UsageSampler, process_age_s
-from engines.device.host import HostDevice
+from app.vitals import Vitals
+from app.worn import Worn
+from engines.device.contract import Device
+from engines.device.kinds import open_device
 from engines.landmarks.facemesh import FaceMesh
 from engines.session import ModelUse
 from rt.audio import AudioBus
@@ -26,8 +29,11 @@ from rt.clock import Clock, MonotonicClock
 from rt.lane import Lane, Witness
 from rt.line import Line
 from rt.metrics import Metrics, Snapshot
+from rt.options import Look
 from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner
+from rt.track.people import People, Person, Register
+from rt.tracking import Tracking
 
 if TYPE_CHECKING:
     from app.upgrade import Upgrade
@@ -55,11 +61,17 @@ class LiveSession:
     """One run. Made, started, stopped and asked by one thread, but for ``metrics``, which any thread may ask."""
 
     def __init__(
-        self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None, further_sinks: Sequence[Sink] = ()
+        self,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        witness: Witness | None = None,
+        further_sinks: Sequence[Sink] = (),
+        register: Register | None = None,
     ) -> None:
         """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``.
 
-        ``further_sinks``: beside those that Settings name, as a window's preview.
+        ``further_sinks``: beside those that Settings name, as a window's preview. ``register``: of the people who were seen before.
         """
         check_places(settings)
         self.settings = settings
@@ -72,27 +84,32 @@ class LiveSession:
         limit_threads()
         self._source = build.source(settings, self._clock)
         self._outlets = Outlets(settings.output, self._clock, audio)
-        self._tracking, self._worn = build.parts(settings), build.parts(settings)
-        detector, self._mesh = build.detector(settings, self._tracking), FaceMesh()
-        look = build.look(settings, self._worn, detector, self._mesh)
+        self._devices = tuple(map(open_device, settings.run.devices))
+        self._tracking, self._mesh = build.parts(settings), FaceMesh()
+        detector = build.detector(settings, self._tracking)
+        self._worn = Worn(settings, self._devices, detector, self._mesh)
         self._tracker = build.tracker(settings, detector, self._mesh)
-        lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
+        self._people = People(self._tracker, build.recogniser(settings, self._tracking), register)
+        tracking = Tracking(self._people, self._metrics, self._clock, slow_ms=settings.run.slow_ms)
+        lanes = [Lane(device, self._clock, slow_ms=settings.run.slow_ms, witness=witness) for device in self._devices]
         sinks = [*self._outlets.sinks, *further_sinks]
         self.line = Line(
             self._source,
-            lane,
+            tracking,
+            lanes,
             sinks,
-            look,
+            self._worn.looks,
             self._clock,
             self._metrics,
             audio,
             burn_timecode=settings.input.timecode,
             budget=build.budget(settings),
         )
-        self._look = look  # guarded by _changing once started
+        self._looks = self._worn.looks  # guarded by _changing once started
         self._ready_ns = self._clock.now_ns()
         self._changing = threading.Lock()  # held while another look is made: by an upgrade, or by whoever calls update
-        self._retired: list[tuple[threading.Event, Parts]] = []  # guarded by _changing, as are settings, _tracking and _worn once started
+        # guarded by _changing, as are settings, _tracking and _worn once started
+        self._retired: list[tuple[threading.Event, Parts | Worn]] = []
         self.upgrade: Upgrade | None = None
         """Of a session that builds engines; set by ``start``."""
         self._models: tuple[ModelUse, ...] = ()
@@ -113,13 +130,12 @@ class LiveSession:
             self._begin_upgrade()
 
     def can_become(self, settings: Settings) -> bool:
-        """Whether ``update`` reaches ``settings``; another input takes a new session."""
-        now = self.settings
-        return (now.input, now.run) == (settings.input, settings.run)
+        """Whether ``update`` reaches ``settings``; another input, or pictures of another size, take a new session."""
+        return build.same_source(self.settings.input, settings.input) and self.settings.run == settings.run
 
     def update(self, settings: Settings) -> None:
-        """Wears other photos, another swapper or another look from the next frame on, and switches outputs on and off; what else
-        differs takes a new session (see ``can_become``).
+        """Wears other photos, another swapper or another look from the next frame on, adjusts the camera, and switches outputs on and off;
+        what else differs takes a new session (see ``can_become``).
 
         Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo or an output that cannot be
         used changes nothing. Raises as the constructor does.
@@ -127,14 +143,23 @@ class LiveSession:
         with self._changing:
             check_places(settings)
             switch_over = self._outlets.prepare(settings.output)
-            if build.takes_other_parts(self.settings, settings):
+            if build.takes_other_parts(self._looks[0], self.settings, settings):
                 self._wear(settings)
             else:
-                self._look = build.restyled(self._look, settings)
-                self.line.update(self._look)
+                pairs = zip(self._looks, self._devices, strict=True)
+                self._looks = tuple(self._restyled(look, device, settings) for look, device in pairs)
+                self.line.update(*self._looks)
             self._tracker.configure(build.track_options(settings))
+            self._adjust(settings)
             switch_over(self.line)
             self.settings = settings
+
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know of what was asked for and does nothing, a sentence each. Before ``start``."""
+        return build.remarks(self.settings, self._looks[0])
+    def _restyled(self, look: Look, device: Device, settings: Settings) -> Look:
+        with device.current():
+            return build.redressed(build.restyled(look, settings), self.settings, settings)
 
     def source(self) -> dict[str, Any]:
         """What the source says of itself: what was asked and granted, a warning. Any thread."""
@@ -143,6 +168,10 @@ class LiveSession:
     def uses(self) -> tuple[ModelUse, ...]:
         """What is worn and what finds faces, each model once, with what runs it. Any thread."""
         return self._uses()
+
+    def people(self) -> tuple[Person, ...]:
+        """Who was seen, by this line and those before, and who is in sight. Any thread."""
+        return self._people.register.people
 
     def outputs(self) -> dict[Output, SinkRunner]:
         """How each output fares. Any thread."""
@@ -172,6 +201,17 @@ class LiveSession:
         """The numbers of this moment. Any thread."""
         return self._metrics.snapshot()
 
+    def vitals(self) -> Vitals:
+        """How the line fares now. Any thread."""
+        return Vitals(
+            age_p95_ms=self.line.recent_age_ms(),
+            budget_ms=self.settings.run.budget_ms,
+            stages_ms=self._metrics.recent_stages_ms(),
+            given_up=self.line.economy.given_up,
+            changes=self.line.economy.changes,
+            resident_mb=self._usage.resident_mb,
+        )
+
     def report(self) -> dict[str, Any]:
         """JSON-ready; after ``close``."""
         seconds = ((self._ended_ns or self._clock.now_ns()) - self._started_ns) / 1e9
@@ -187,6 +227,13 @@ class LiveSession:
         steps = {"loaded": self._begun_ns, "prepared": self._ready_ns, "first_frame": self.metrics().first_out_ns}
         return {name: round(age_s - (now_ns - at_ns) / 1e9, 3) for name, at_ns in steps.items() if at_ns is not None}
 
+    def _adjust(self, settings: Settings) -> None:
+        """The picture that the source gives, as far as it differs."""
+        before, after = self.settings.input, settings.input
+        self._source.reframe(build.framing(after))
+        if before.exposure_ms != after.exposure_ms:
+            self._source.expose(after.exposure_ms)
+
     def _begin_upgrade(self) -> None:
         from app.upgrade import Upgrade, wanted
 
@@ -200,17 +247,18 @@ class LiveSession:
 
     def _wear(self, settings: Settings) -> None:
         """Makes the parts and hands them to the line; those before are closed once no frame is worked on with them."""
-        tracking, worn = build.parts(settings), build.parts(settings)
+        tracking = build.parts(settings)
         try:
             detector = build.detector(settings, tracking)
-            look = build.look(settings, worn, detector, FaceMesh())
+            recogniser = build.recogniser(settings, tracking)
+            worn = Worn(settings, self._devices, detector, FaceMesh())
         except BaseException:  # raised on; what was opened for nothing is not kept
             tracking.close()
-            worn.close()
             raise
-        self._look = look
+        self._looks = worn.looks
         self._tracker.find_with(detector)
-        released = self.line.update(look)  # and what comes before is not in use any more, the detector neither
+        self._people.recognise_with(recogniser)
+        released = self.line.update(*self._looks)  # and what comes before is not in use any more, the detector neither
         self._retired += [(released, self._tracking), (released, self._worn)]
         self._tracking, self._worn = tracking, worn
         released.wait(RELEASE_S)
@@ -231,4 +279,4 @@ class LiveSession:
     def _uses(self) -> tuple[ModelUse, ...]:
         """Of what is worn and of what finds faces, each model once."""
         found = (*self._tracking.uses(), *embedded_uses(self._mesh), *self._worn.uses())
-        return tuple({use.model: use for use in found}.values())
+        return tuple({(use.model, use.runtime): use for use in found}.values())

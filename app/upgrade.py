@@ -12,6 +12,7 @@ from typing import Any
 
 from engines.build.child import Progress
 from engines.errors import BuildCancelled, EngineError
+from engines.family import ModelFile
 from engines.kit import OpenModel
 from engines.registry import Registry
 from engines.session import Runtime, Shapes, runtimes
@@ -23,8 +24,7 @@ log = logging.getLogger(__name__)
 class Wanted:
     """A runtime that stands before the one that runs a model now, works on this machine, and can make what it lacks."""
 
-    model: str
-    path: Path
+    model: ModelFile
     runtime: str
     shapes: Shapes = field(default_factory=dict, compare=False)
     """What it is to be made for, where the file leaves sizes open."""
@@ -46,10 +46,10 @@ class UpgradeState(StrEnum):
 def wanted(models: Sequence[OpenModel], known: Registry[Runtime] = runtimes) -> tuple[Wanted, ...]:
     """The best for each model, where there is any."""
     found: dict[Path, Wanted] = {}
-    for model in models:
-        for name, _ in model.choice.rejected:
+    for opened in models:
+        for name, _ in opened.choice.rejected:
             if known[name].prepare is not None and not known[name].problem():
-                found.setdefault(model.path, Wanted(model.name, model.path, name, model.shapes))
+                found.setdefault(opened.model.path, Wanted(opened.model, name, opened.shapes))
     return tuple(found.values())
 
 
@@ -92,7 +92,7 @@ class Upgrade:
         """JSON-ready: ``state``, ``what`` (a sentence), ``models`` (each with ``model``, ``runtime``, ``state``, and ``why`` it failed)."""
         with self._lock:
             models = [
-                {"model": item.model, "runtime": item.runtime, "state": str(self._states[item]), "why": self._failed.get(item)}
+                {"model": item.model.name, "runtime": item.runtime, "state": str(self._states[item]), "why": self._failed.get(item)}
                 for item in self._wanted
             ]
             return {"state": str(self._state), "what": self._what, "models": models}
@@ -121,22 +121,22 @@ class Upgrade:
         prepare = self._known[item.runtime].prepare
         assert prepare is not None
         try:
-            prepare(item.path, item.shapes, self._report, self._cancelled.is_set)
+            prepare(item.model, item.shapes, self._report, self._cancelled.is_set)
         except BuildCancelled:
             raise
         except Exception as error:  # an EngineError, or a fault of the runtime's own: the other models are none the worse for it
-            log.debug("%s could not be made", item.model, exc_info=True)
+            log.debug("%s could not be made", item.model.name, exc_info=True)
             self._miss(item, str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}")
         if self._cancelled.is_set():
             raise BuildCancelled("the build was called off")
 
     def _miss(self, item: Wanted, why: str) -> None:
-        log.warning("%s stays on what it has: %s", item.model, why)
+        log.warning("%s stays on what it has: %s", item.model.name, why)
         with self._lock:
             self._failed[item], self._states[item] = why, UpgradeState.FAILED
 
     def _conclude(self, made: Sequence[Wanted]) -> None:
-        failed = [f"not {item.model} for {item.runtime}: {why}" for item, why in self._failed.items()]
+        failed = [f"not {item.model.name} for {item.runtime}: {why}" for item, why in self._failed.items()]
         ready = [f"runs on what was made: {_names(made)}"] if made else []
         with self._lock:
             self._states.update(dict.fromkeys(made, UpgradeState.READY))
@@ -162,4 +162,4 @@ class Upgrade:
 
 
 def _names(items: Sequence[Wanted]) -> str:
-    return ", ".join(f"{item.model} for {item.runtime}" for item in items)
+    return ", ".join(f"{item.model.name} for {item.runtime}" for item in items)

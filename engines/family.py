@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from engines.align import Aligner
+from engines.measure import Check
 from engines.registry import Registry
 from engines.session import Session, Shapes, TensorSpec
 
@@ -102,10 +103,32 @@ class Family(Protocol):
         ...
 
 
+@runtime_checkable
+class TellsOutputs(Protocol):
+    """What a family offers beside ``Family`` if the shapes of its outputs do not tell what they are."""
+
+    def checks(self, graph: Graph) -> Mapping[str, Check]:
+        """By output: how it is compared with that of another runtime or precision. What is not named goes by its shape."""
+        ...
+
+
 ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
 """Packages of ``engines`` in which families live."""
 
 families: Registry[Family] = Registry("model family", *(f"engines.{room}" for room in ROOMS))
+
+
+class Structure(str):
+    """A difference in how many tensors there are: shapes were not compared after it."""
+
+
+def built_otherwise(graph: Graph, wanted: str) -> tuple[Structure, ...]:
+    """That ``graph`` has other inputs and outputs than ``wanted``, as in "one of each"."""
+    return (Structure(f"it has {_many(graph.inputs, 'input')} and {_many(graph.outputs, 'output')}, not {wanted}"),)
+
+
+def _many(specs: Sequence[TensorSpec], what: str) -> str:
+    return f"{len(specs)} {what}" if len(specs) == 1 else f"{len(specs)} {what}s"
 
 
 def _tensors(specs: Sequence[TensorSpec]) -> str:

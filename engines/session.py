@@ -17,6 +17,7 @@ from engines.registry import Registry
 
 if TYPE_CHECKING:
     from engines.build.child import Progress
+    from engines.family import ModelFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ OpenSession = Callable[..., Session]
 Shapes = Mapping[str, tuple[int, ...]]
 """Input → shape, of a model whose file leaves sizes open."""
 
-Prepare = Callable[[Path, Shapes, "Callable[[Progress], None]", Callable[[], bool]], None]
-"""``prepare(path, shapes, report, cancelled)``: minutes, on the calling thread, the work itself in a child. When it returns the model has
+Prepare = Callable[["ModelFile", Shapes, "Callable[[Progress], None]", Callable[[], bool]], None]
+"""``prepare(model, shapes, report, cancelled)``: minutes, on the calling thread, the work itself in a child. When it returns the model has
 passed the parity gate and may be opened. Raises ``EngineError``; ``BuildCancelled`` soon after ``cancelled`` says so."""
 
 

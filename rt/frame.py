@@ -54,12 +54,22 @@ class TrackedFace:
     id: int
     """Rises with every new face; the same face keeps its id from frame to frame."""
     points: np.ndarray
-    """float32 [468, 3]: FaceMesh landmarks, x and y in frame pixels, z in the same unit (nearer is smaller); smoothed."""
+    """float32 [468, 3]: FaceMesh landmarks, x and y in frame pixels, z in the same unit (nearer is smaller); smoothed.
+
+    An array of this frame alone, never written to: parts keep by it what they found out of a face of a frame."""
     state: FaceState
     score: float
     """Probability in [0, 1] that this is a face, of the last frame in which it was seen."""
     iris: np.ndarray | None = None
     """float32 [2, 5, 2] frame pixels (right eye, left eye of the person; centre first), where the iris model ran."""
+    person: int = 0
+    """Whose it is (``rt.track.people``), from 1; 0 where nobody was asked."""
+    perhaps: frozenset[int] = frozenset()
+    """People out of sight, any of whom it may be instead."""
+    treatment: str = ""
+    """What was done with it (``rt.compose.lost.Treatment``), once a lane has begun with the frame."""
+    seat: int = 0
+    """From 0, the lowest that was free when this person came: those in sight have each their own."""
 
 
 @dataclass(slots=True)
@@ -79,6 +89,10 @@ class Frame:
     faces: tuple[TrackedFace, ...] = ()
     slot: Slot | None = None
     """What holds the pixels' memory; None for pixels that own theirs."""
+    is_good: bool = False
+    """The freeze policy may show it again: all faces in it were found."""
+    wants_good: bool = False
+    """The freeze policy is to show the last good picture for it. Its lost face is blurred until then."""
     repeated: bool = False
     """The picture is the one before it, shown again."""
 

@@ -1,49 +1,56 @@
-"""A lane: one device's share of the line. The steps of a frame on it are track → swap → enhance → hide.
+"""A lane: one device's share of the line. The steps of a frame on it are swap → enhance → hide; its faces were found before.
 
 Steps are given to the device's streams and ordered by events alone, so the same code drives threads on the host and streams
-on a GPU.
+on a GPU. Lanes know nothing of each other: what must see every frame in order (``rt.tracking``, ``rt.compose.lost.LastGood``) is none
+of theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
-from engines.device.contract import Device, Stream
+from engines.device.contract import Device, Event, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
-from engines.swap.contract import BatchSwapper, Patch, Swapper
+from engines.swap.contract import BatchSwapper, MatchesColours, Patch
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers
-from rt.compose.lost import Treatment, treatment
-from rt.frame import FaceState, Frame, TrackedFace
-from rt.metrics import Metrics
+from rt.compose.lost import Treatment, treatments
+from rt.frame import Frame, TrackedFace
 from rt.options import Look, OnLost
 from rt.ring import Slot
-
-
-class FaceTracker(Protocol):
-    """What a lane needs of a tracker (``rt.track.tracker.Tracker``)."""
-
-    patience: int
-    """Set between two updates, see ``Look.patience``."""
-
-    def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
-        """The faces of this picture (uint8 [H, W, 3] BGR), called in the order of capture."""
-        ...
+from rt.stage import Stages
 
 
 class Witness(Protocol):
-    """Sees each frame before and after the work; called on the lane's compute stream. Must copy what it keeps."""
+    """Sees each frame before and after the work; called on the lane's streams. Must copy what it keeps.
+
+    With several lanes it is called on several threads, and a frame that is lost on the way is seen before alone: pair by ``Frame.seq``.
+    """
 
     def before(self, frame: Frame) -> None: ...
 
     def after(self, frame: Frame) -> None: ...
+
+
+@dataclass(slots=True)
+class LaneCount:
+    """What a lane did in all. Written by the thread of ``process``; any thread may read it."""
+
+    frames: int = 0
+    busy_ns: int = 0
+    """Of the device, by its own events: from the beginning of a frame's first step to the end of its last."""
+    bytes_up: int = 0
+    """Of pictures, from the host's memory to the device's."""
+    bytes_down: int = 0
 
 
 class Lane:
@@ -52,18 +59,15 @@ class Lane:
     def __init__(
         self,
         device: Device,
-        tracker: FaceTracker,
-        metrics: Metrics,
         clock: Clock,
         *,
         slow_ms: Mapping[str, float] | None = None,
         witness: Witness | None = None,
     ) -> None:
-        """``slow_ms``: stage name → milliseconds that the stage is made to take longer, to see the line under overload."""
-        self._tracker = tracker
-        self._metrics = metrics
-        self._clock = clock
-        self._slow_ns = {name: round(ms * 1e6) for name, ms in (slow_ms or {}).items()}
+        """``slow_ms``: as ``rt.stage.Stages`` takes it. Raises ``DeviceError``."""
+        self.name = device.name
+        self.count = LaneCount()
+        self._stages = Stages(clock, slow_ms)
         self._witness = witness
         self._device = device
         self._images: dict[Slot, Any] = {}  # the thread of process: where the device works on a slot's picture
@@ -71,11 +75,15 @@ class Lane:
         self._layers = Layers()  # compute stream
         self._worn: list[list[TrackedFace]] = []  # compute stream: faces of this frame that were swapped, in the order of that
         self._covers: dict[int, tuple[Cover, ...]] = {}  # compute stream: what the masks said of each
-        self._last_good: tuple[Frame, Any] | None = None  # compute stream: retained for the freeze policy
         self._streams: dict[str, Stream] = {}
+        self.open()
+
+    def open(self) -> None:
+        """Makes the streams; also again, after ``close``, of a device that failed. Raises ``DeviceError``, and is closed then."""
+        self._images.clear()
         try:
             for name in ("upload", "compute", "download"):
-                self._streams[name] = device.stream(name)
+                self._streams[name] = self._device.stream(name)
         except BaseException:  # raised on: no stream is left behind
             self.close()
             raise
@@ -87,7 +95,7 @@ class Lane:
     def process(self, frame: Frame, look: Look) -> None:
         """Works on ``frame`` in place and returns when its pixels may be read. Raises what a step raised.
 
-        After an error the pixels may still be written to until ``close`` has returned.
+        After an error the pixels may still be written to until ``settle`` or ``close`` has returned.
         """
         upload, compute, download = self._streams.values()
         pixels, image = frame.pixels, self._image(frame)
@@ -95,20 +103,36 @@ class Lane:
             upload.enqueue(self._witness.before, frame, reads=(pixels,))
         upload.upload(pixels, image)
         compute.wait(upload.record())
-        for name, step in self._steps(look):
-            compute.enqueue(self._step, name, step, frame, image, look, reads=(image,), writes=(image,))
+        steps = self._steps(look)
+        points = [compute.mark()]
+        for name, step in steps:
+            compute.enqueue(self._stages.slowed, name, step, frame, image, look, reads=(image,), writes=(image,))
+            points.append(compute.mark())
         download.wait(compute.record())
         download.download(image, pixels)
         if self._witness is not None:
             download.enqueue(self._witness.after, frame, reads=(pixels,))
         download.record().synchronize()
+        frame.marks |= {name: _ns(begin, end) for (name, _), (begin, end) in zip(steps, pairwise(points), strict=True)}
+        self._note(_ns(points[0], points[-1]), 0 if image is pixels else pixels.nbytes)
+
+    def _note(self, busy_ns: int, moved: int) -> None:
+        count = self.count
+        count.frames, count.busy_ns = count.frames + 1, count.busy_ns + busy_ns
+        count.bytes_up, count.bytes_down = count.bytes_up + moved, count.bytes_down + moved
+
+    def settle(self) -> None:
+        """After an error: returns when nothing of what was given is under way any more. Raises what the device fails with then."""
+        for stream in self._streams.values():
+            stream.record().synchronize()
+        self._device.trim()
 
     def close(self) -> None:
         """Finishes what was given and ends every stream, also where one of them fails; that error is raised. May be called twice."""
         with ExitStack() as stack:
-            stack.callback(self._keep_for_freeze, None)
             for stream in self._streams.values():
                 stack.callback(stream.close)
+            self._streams.clear()
 
     def _image(self, frame: Frame) -> Any:
         if frame.slot is None:
@@ -119,86 +143,85 @@ class Lane:
 
     def _steps(self, look: Look) -> list[tuple[str, Callable[[Frame, Any, Look], None]]]:
         enhance = [("enhance", self._enhance)] if look.enhancer is not None else []
-        return [("track", self._track), ("swap", self._swap), *enhance, ("hide", self._hide)]
+        badge = [("badge", self._badge)] if look.badge is not None and look.swaps else []
+        return [("swap", self._swap), *enhance, ("hide", self._hide), *badge]
 
     # --- steps, each on the stream it was given to ---
 
-    def _step(self, name: str, work: Callable[[Frame, Any, Look], None], frame: Frame, image: Any, look: Look) -> None:
-        begin_ns = self._clock.now_ns()
-        work(frame, image, look)
-        self._linger(begin_ns, self._slow_ns.get(name, 0))
-        frame.marks[name] = self._clock.now_ns() - begin_ns
-
-    def _linger(self, begin_ns: int, extra_ns: int) -> None:
-        until_ns = self._clock.now_ns() + extra_ns
-        while extra_ns and self._clock.now_ns() < until_ns:
-            pass  # busy on purpose: a slow stage keeps its core
-
-    def _track(self, frame: Frame, image: Any, look: Look) -> None:
-        self._tracker.patience = look.patience
-        frame.faces = self._tracker.update(image, frame.captured_ns)
-        self._metrics.count("lost_frames", any(face.state is not FaceState.SEEN for face in frame.faces))
-        self._metrics.high_water("faces", max((face.id for face in frame.faces), default=0))
-
     def _swap(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
+        for face, what in treatments(frame.faces, look):
+            face.treatment = what
+        self._worn = []
+        if look.swapper is None or not look.swaps:
             return
-        faces = self._faces(frame, look, Treatment.SWAP)
+        if isinstance(look.swapper, MatchesColours):
+            look.swapper.colour_match = look.colour_match
+        faces = _faces(frame, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
         for layer in self._worn:
-            for face, patch in zip(layer, _patches(look.swapper, frame, image, layer, look.identity), strict=True):
+            for face, patch in _patches(look, frame, image, layer):
                 if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                     host.blur_face(image, face.points)
                 else:
-                    lay(image, patch, self._covers[face.id], look.blending, look.opacity)
+                    lay(image, patch, self._covers[face.id], look.blending, look.opacity, **_finish(look, last=look.enhancer is None))
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
             look.swapper.forget(gone)
         self._known = present
 
     def _enhance(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None or look.enhancer is None:
+        if look.enhancer is None:
             return
         for layer in self._worn:
             for face, patch in zip(layer, _enhanced(look.enhancer, image, layer), strict=True):
                 if patch is not None:
-                    lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity)
+                    lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity, **_finish(look, last=True))
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
-            return
-        frozen = self._faces(frame, look, Treatment.FREEZE)
-        if frozen and self._last_good is not None:
-            np.copyto(image, self._last_good[1])
-            frame.repeated = True
-            return
-        for face in [*frozen, *self._faces(frame, look, Treatment.BLUR)]:
+        frozen = _faces(frame, Treatment.FREEZE)
+        for face in [*frozen, *_faces(frame, Treatment.BLUR)]:
             host.blur_face(image, face.points)
-        if look.on_lost is OnLost.FREEZE and frame.faces:
-            self._keep_for_freeze((frame, image))
+        frame.wants_good = bool(frozen)
+        frame.is_good = look.on_lost is OnLost.FREEZE and look.swaps and bool(frame.faces) and not frozen
 
-    @staticmethod
-    def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
-        return [face for place, face in enumerate(frame.faces) if _treatment(face, place, look) is what]
-
-    def _keep_for_freeze(self, good: tuple[Frame, Any] | None) -> None:
-        for kept, change in ((good, Slot.retain), (self._last_good, Slot.release)):
-            if kept is not None and kept[0].slot is not None:
-                change(kept[0].slot)
-        self._last_good = good
+    def _badge(self, frame: Frame, image: Any, look: Look) -> None:
+        assert look.badge is not None
+        look.badge.stamp(image)
 
 
-def _treatment(face: TrackedFace, place: int, look: Look) -> Treatment:
-    chosen = treatment(face.state, look.on_lost)
-    return Treatment.BLUR if chosen is Treatment.SWAP and place >= look.faces else chosen
+def _ns(begin: Event, end: Event) -> int:
+    return round(end.elapsed_ms(begin) * 1e6)
 
 
-def _patches(swapper: Swapper, frame: Frame, image: Any, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:
-    """One for each face: all at once where that is cheaper, else made when it is asked for, since it is valid until the next."""
-    if len(faces) > 1 and isinstance(swapper, BatchSwapper):
-        return swapper.swap_all(image, [face.points for face in faces], identity)
-    return (swapper.swap(image, face.points, identity, face.id, frame.captured_ns) for face in faces)
+def _finish(look: Look, last: bool) -> dict[str, float]:
+    """What ``lay`` is told of the look; ``last``: nothing more is laid over, so this is what is sharpened."""
+    return {"colour_match": look.colour_match, "sharpness": look.sharpness if last else 0.0}
+
+
+def _faces(frame: Frame, what: Treatment) -> list[TrackedFace]:
+    return [face for face in frame.faces if face.treatment == what]
+
+
+def _patches(look: Look, frame: Frame, image: Any, faces: Sequence[TrackedFace]) -> Iterator[tuple[TrackedFace, Patch | None]]:
+    """Each face with its patch: those that wear the same at once where that is cheaper, else made when it is asked for, since it is
+    valid until the next."""
+    swapper = look.swapper
+    assert swapper is not None
+    for identity, wearers in _by_identity(look, faces):
+        if len(wearers) > 1 and isinstance(swapper, BatchSwapper):
+            yield from zip(wearers, swapper.swap_all(image, [face.points for face in wearers], identity), strict=True)
+        else:
+            for face in wearers:
+                yield face, swapper.swap(image, face.points, identity, face.id, frame.captured_ns)
+
+
+def _by_identity(look: Look, faces: Sequence[TrackedFace]) -> list[tuple[Any, list[TrackedFace]]]:
+    found: dict[int, tuple[Any, list[TrackedFace]]] = {}
+    for face in faces:
+        identity = look.role(face).identity
+        found.setdefault(id(identity), (identity, []))[1].append(face)
+    return list(found.values())
 
 
 def _enhanced(enhancer: Enhancer, image: Any, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:

@@ -20,6 +20,7 @@ import onnxruntime as ort
 
 from engines.build.child import Progress, run_in_child
 from engines.build.service import BuildOptions, verify_file
+from engines.family import ModelFile
 from engines.ort import OrtSession
 from engines.session import Runtime, Shapes, register_runtime
 
@@ -36,11 +37,7 @@ class KeptSession(OrtSession):
 
     def __init__(self, path: Path, *, threads: int = 1) -> None:
         super().__init__(path, threads=threads)
-        self._bytes = path.stat().st_size
-
-    @property
-    def memory_bytes(self) -> int | None:
-        return self._bytes
+        self._memory_bytes = path.stat().st_size
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         RUNS.append(threading.current_thread().name)
@@ -87,8 +84,8 @@ def _unfit(path: Path) -> str:
     return "" if kept(path).is_file() else f"no graph of {path.name} is kept"
 
 
-def _prepare(fault: str, path: Path, shapes: Shapes, report: Report, cancelled: Callable[[], bool]) -> None:
-    run_in_child(keep_task, path, dict(shapes), fault, report=report, cancelled=cancelled)
+def _prepare(fault: str, model: ModelFile, shapes: Shapes, report: Report, cancelled: Callable[[], bool]) -> None:
+    run_in_child(keep_task, model.path, dict(shapes), fault, report=report, cancelled=cancelled)
 
 
 for _name, _fault in FAULTS.items():

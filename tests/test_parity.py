@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from engines.build.crops import CROPS_MIN, Framing, Pixels, feeds_of, portrait_crops, read_crops
-from engines.build.parity import Check, Measure, compare, computes_in_half, guess_check, refuse_half_swapper
+from engines.build.parity import compare, computes_in_half, guess_check, refuse_half_swapper
 from engines.errors import ModelError, ParityError
+from engines.measure import Check, Measure
 from engines.session import TensorSpec, open_session
 from engines.store import embedded_model
 from engines.store.graph import read_graph

@@ -8,6 +8,7 @@ themselves put aside on a busy machine, may hold the interpreter.
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import subprocess
@@ -41,6 +42,7 @@ BLOCKED_MS = 1_000.0
 
 @pytest.fixture
 def dog() -> Iterator[Watchdog]:
+    gc.collect()
     with loading():  # what other tests have left lying about is none of the window's work
         made = Watchdog()
     made.start()

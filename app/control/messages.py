@@ -1,9 +1,9 @@
-"""What is said over the control interface. The schema is made of these models."""
+"""What is said over the control interface. `openapi.py` makes the schema of these models."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -15,12 +15,15 @@ BODY_BYTES_MAX = 16 * 1024
 """Of a request and of a WebSocket message: commands are short."""
 
 
+ID_MAX = 100
+
+
 class _Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class _Command(_Message):
-    id: str | None = Field(None, max_length=100)
+    id: str | None = Field(None, max_length=ID_MAX)
     """Comes back with the answer on a WebSocket."""
 
 
@@ -96,7 +99,7 @@ class Output(_Message):
 
 
 class State(_Message):
-    """How things stand. Paths and stream keys are not in it."""
+    """How things stand. Stream keys are not in it; paths are in sentences about errors alone."""
 
     state: StudioState
     error: str | None = None
@@ -111,6 +114,15 @@ class State(_Message):
     video: str | None = None
     """What the source granted; None where nothing runs."""
     outputs: tuple[Output, ...] = ()
+
+
+class Face(_Message):
+    """One of the gallery."""
+
+    id: str
+    """Stays when the name is changed; a command takes either."""
+    name: str
+    favourite: bool
 
 
 class Numbers(_Message):
@@ -177,13 +189,10 @@ def read_command(text: str | bytes, do: str | None = None) -> Command:
         raise UsageError(f"{what}; see `ffrt ctl schema`") from None
 
 
-def schema() -> dict[str, Any]:
-    """JSON Schema of all that is said."""
-    parts: dict[str, TypeAdapter[Any]] = {"Command": COMMANDS, "Event": EVENTS}
-    parts |= {"State": TypeAdapter(State), "Failure": TypeAdapter(Failure)}
-    definitions: dict[str, Any] = {}
-    for name, adapter in parts.items():
-        made = adapter.json_schema(mode="serialization" if name != "Command" else "validation", ref_template="#/$defs/{model}")
-        definitions |= made.pop("$defs", {})
-        definitions.setdefault(name, made)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "ffrt control", "$defs": dict(sorted(definitions.items()))}
+def id_of(text: str | bytes) -> str | None:
+    """Of a message that is no command otherwise, for its answer."""
+    try:
+        number = json.loads(text)["id"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
+    return number if isinstance(number, str) and len(number) <= ID_MAX else None

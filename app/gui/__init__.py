@@ -6,7 +6,7 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.errors import AppError, MissingError
@@ -24,6 +24,10 @@ class Opening:
     """Nothing was asked for on the command line: as it was left."""
     minimised: bool = False
     live: bool = False
+    control: int | None = None
+    """Port of the control interface; None opens it where the person has switched it on."""
+    announce: Callable[[int | None], None] = lambda port: None
+    """Is told the control interface's port, on some thread."""
 
 
 def open_window(settings: Settings, opening: Opening | None = None) -> int:

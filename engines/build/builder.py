@@ -7,7 +7,7 @@ calls, but for those marked. Networks are strongly typed: what precision each la
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,12 @@ import numpy as np
 from engines.build import turing
 from engines.build.cache import unusable
 from engines.build.child import Progress
-from engines.build.crops import Framing, Pixels, feeds_of, portrait_crops
-from engines.build.graph import load_checked
+from engines.build.graph import load_model
 from engines.build.key import InputProfile, capability
-from engines.build.parity import Check, Verdict, compare
+from engines.build.parity import Verdict, compare
+from engines.build.trial import Trial
 from engines.errors import BuildError, DeviceError
-from engines.session import TensorSpec
+from engines.session import Session
 from engines.store.graph import read_graph
 from engines.store.shelf import sha256_of
 from engines.tensorrt import MODULES, error_collector, import_runtime
@@ -53,11 +53,8 @@ class BuildRequest:
     profiles: tuple[InputProfile, ...]
     optimization_level: int | None = None
     """0 (quick build) to 5 (quick engine); None: the runtime's own."""
-    crops: np.ndarray | None = None
-    """uint8 [N ≥ 32, S, S, 3] RGB for calibration and the gate; None: from the portraits that come with the program."""
-    framing: Framing = Framing.FACE
-    pixels: Pixels = field(default_factory=Pixels)
-    checks: Mapping[str, Check] | None = None
+    trial: Trial = field(default_factory=Trial)
+    """For calibration and the gate."""
 
 
 def build_task(report: Report, request: BuildRequest) -> dict[str, Any]:
@@ -68,11 +65,11 @@ def build_task(report: Report, request: BuildRequest) -> dict[str, Any]:
     """
     trt = import_runtime(request.runtime)
     report(Progress(0, 0, "reading the model"))
-    model, graph = load_checked(request.model)
+    model = load_model(request.model)
     facts: dict[str, Any] = {"model": request.model.name}
     if request.precision != "fp32":
         shapes = {profile.name: profile.low for profile in request.profiles}
-        model, verdict = converted(report, model, graph.inputs, request, shapes)
+        model, verdict = converted(report, model, request, shapes)
         verdict.require(request.model.name, request.precision)
         facts["graph_parity"] = verdict.to_dict()
     started_s = time.perf_counter()
@@ -185,45 +182,42 @@ def _monitor(trt: ModuleType, report: Report) -> Any:
 def precision_task(report: Report, request: BuildRequest, shapes: Mapping[str, tuple[int, ...]]) -> Verdict:
     """The verdict over ``request.model`` at ``request.precision``; nothing is built, and a bad verdict raises nothing."""
     report(Progress(0, 0, "reading the model"))
-    model, graph = load_checked(request.model)
-    return converted(report, model, graph.inputs, request, shapes)[1]
+    model = load_model(request.model)
+    return converted(report, model, request, shapes)[1]
 
 
 def converted(
-    report: Report,
-    model: onnx.ModelProto,
-    inputs: tuple[TensorSpec, ...],
-    request: BuildRequest,
-    shapes: Mapping[str, tuple[int, ...]],
+    report: Report, model: onnx.ModelProto, request: BuildRequest, shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[onnx.ModelProto, Verdict]:
     """The model at ``request.precision`` and the verdict over it: both run on ONNX Runtime, which takes no GPU."""
     from engines.build.precision import convert
     from engines.build.ranges import measure
+    from engines.ort import OrtSession
 
-    crops = request.crops if request.crops is not None else portrait_crops(framing=request.framing)
-    feeds = feeds_of(inputs, crops, shapes=shapes, pixels=request.pixels)
-    few = feeds[:RANGE_CROPS] if request.precision == "fp16" else feeds
-    ranges = measure(model, few, partial(_tell, report, "measuring ranges"))
-    smaller = convert(model, request.precision, ranges)
-    return smaller, _gate(report, model, smaller, feeds, request)
+    reference = OrtSession.from_bytes(model.SerializeToString(), request.model.name)
+    try:
+        feeds = request.trial.feeds(request.model, reference, shapes)
+        few = feeds[:RANGE_CROPS] if request.precision == "fp16" else feeds
+        ranges = measure(model, few, partial(_tell, report, "measuring ranges"))
+        smaller = convert(model, request.precision, ranges)
+        return smaller, _gate(report, reference, smaller, feeds, request)
+    finally:
+        reference.close()
 
 
 def _gate(
-    report: Report, model: onnx.ModelProto, smaller: onnx.ModelProto, feeds: list[dict[str, np.ndarray]], request: BuildRequest
+    report: Report, reference: Session, smaller: onnx.ModelProto, feeds: Sequence[Mapping[str, np.ndarray]], request: BuildRequest
 ) -> Verdict:
     from engines.build.precision import rounded
     from engines.ort import OrtSession
 
     if request.precision == "fp16":
         smaller = rounded(smaller)
-    reference = OrtSession.from_bytes(model.SerializeToString(), request.model.name)
     candidate = OrtSession.from_bytes(smaller.SerializeToString(), f"{request.model.name} at {request.precision}")
     try:
-        return compare(
-            reference, candidate, feeds, request.checks, lambda done, total: report(Progress(done, total, "comparing with fp32"))
-        )
+        checks = request.trial.checks_of(request.model)
+        return compare(reference, candidate, feeds, checks, partial(_tell, report, "comparing with fp32"))
     finally:
-        reference.close()
         candidate.close()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from engines.errors import ModelError
 from engines.face import Roi
+from engines.folders import cache_folder
 from engines.session import TensorSpec
 
 CROPS_MIN = 32
@@ -85,6 +86,17 @@ def read_crops(folder: Path, count: int = CROPS_MIN) -> np.ndarray:
             f"{folder} holds {len(images)} pictures that can be read; at least {count} crops of faces are needed (PNG, JPEG, WebP)"
         )
     return np.stack([cv2.cvtColor(_resized(image, SIDE, SIDE), cv2.COLOR_BGR2RGB) for image in images])
+
+
+def crops_folder(model: str) -> Path:
+    """Where crops are kept that were recorded for the model of this name."""
+    return cache_folder() / "crops" / model
+
+
+def recorded_crops(model: str) -> np.ndarray | None:
+    """As ``read_crops`` those that were recorded for the model of this name; None where there are none. Raises ``ModelError``."""
+    folder = crops_folder(model)
+    return read_crops(folder) if folder.is_dir() else None
 
 
 def crop_of(image: np.ndarray, points: np.ndarray, framing: Framing) -> np.ndarray:
@@ -162,12 +174,20 @@ def _rois(points: np.ndarray, framing: Framing) -> list[Roi]:
 
 
 def _cut(image: np.ndarray, roi: Roi, rng: np.random.Generator) -> np.ndarray:
-    """A crop shifted by up to 6 %, scaled by up to 15 %, turned by up to 12 degrees, lighter or darker, with the noise of a webcam."""
     from engines.landmarks.crop import crop_rgb
 
-    dx, dy = rng.uniform(-0.06, 0.06, 2) * roi.size
-    moved = Roi(roi.x + dx, roi.y + dy, roi.size * rng.uniform(0.85, 1.15), roi.angle + math.radians(rng.uniform(-12, 12)))
-    lit = crop_rgb(image, moved, SIDE) * rng.uniform(0.6, 1.2)
+    return lit_and_noisy(crop_rgb(image, moved(roi, roi.size, rng), SIDE), rng)
+
+
+def moved(roi: Roi, size: float, rng: np.random.Generator) -> Roi:
+    """``roi`` shifted by up to 6 % of ``size``, scaled by up to 15 %, turned by up to 12 degrees."""
+    dx, dy = rng.uniform(-0.06, 0.06, 2) * size
+    return Roi(roi.x + dx, roi.y + dy, roi.size * rng.uniform(0.85, 1.15), roi.angle + math.radians(rng.uniform(-12, 12)))
+
+
+def lit_and_noisy(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """uint8, as ``picture``: lighter or darker, with the noise of a webcam."""
+    lit = picture * rng.uniform(0.6, 1.2)
     noisy = lit + rng.normal(0, rng.uniform(0, 5), lit.shape)
     return np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
 

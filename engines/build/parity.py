@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +17,17 @@ import numpy as np
 from engines.build.crops import CROPS_MIN, is_picture
 from engines.errors import ModelError, ParityError
 from engines.family import Graph
+from engines.measure import LANDMARKS_SIDE, Check, Measure
 from engines.session import Session, TensorSpec
 
 NEXT_PRECISION = {"fp8": "fp16", "int8": "fp16", "fp16": "fp32"}
 """What to try when a precision is refused."""
-
-LANDMARKS_SIDE = 192
-"""Landmark errors are told in pixels of a crop of this side, FaceMesh's."""
-
-
-class Measure(StrEnum):
-    """How two tensors are compared."""
-
-    PSNR_DB = "psnr_db"
-    """Of pictures, masks and all that is nothing else; the peak is the reference's span."""
-    COSINE = "cosine"
-    """Of embeddings."""
-    LANDMARK_PX = "landmark_px"
-    """Of points: mean distance over the points of an input, pixels at 192."""
-
 
 LIMITS = {Measure.PSNR_DB: 35.0, Measure.COSINE: 0.999, Measure.LANDMARK_PX: 0.5}
 """PSNR and cosine: at least; landmarks: at most. From the issue that asked for the gate; 35 dB is 4.5 levels of 255 RMS."""
 
 PSNR_MAX_DB = 200.0
 """Said of equal tensors, since JSON knows no infinity."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """How one output is compared."""
-
-    measure: Measure
-    side: float = LANDMARKS_SIDE
-    """Of landmarks alone: units of their coordinates across the model's crop (192 pixels; 1 where they are shares)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +96,7 @@ def compare(
     spans = _Spans()
     for done, feed in enumerate(feeds):
         report(done, len(feeds))
-        wanted, got = reference.run(feed), candidate.run(feed)
+        wanted, got = reference.run(feed), candidate.run(_typed(feed, candidate.inputs))
         for name in names:
             spans.see(name, wanted[name])
             scores[name].append(_score(name, wanted[name], got[name], rules[name]))
@@ -204,7 +180,7 @@ def _score(name: str, wanted: np.ndarray, got: np.ndarray, check: Check) -> floa
         raise ModelError(
             f"{name} is {list(got.shape)} from the candidate and {list(wanted.shape)} from the reference; these are two models"
         )
-    a, b = wanted.astype(np.float64), got.astype(np.float64)
+    a, b = _by_point(wanted, check).astype(np.float64), _by_point(got, check).astype(np.float64)
     if not np.isfinite(b).all():
         return None
     if check.measure is Measure.LANDMARK_PX:
@@ -213,6 +189,16 @@ def _score(name: str, wanted: np.ndarray, got: np.ndarray, check: Check) -> floa
         sizes = float(np.linalg.norm(a) * np.linalg.norm(b))
         return float((a * b).sum()) / sizes if sizes else float(not a.any() and not b.any())
     return float(((a - b) ** 2).mean()) if a.size else 0.0
+
+
+def _by_point(value: np.ndarray, check: Check) -> np.ndarray:
+    return value.reshape(len(value), -1, check.numbers) if check.numbers else value
+
+
+def _typed(feed: Mapping[str, np.ndarray], inputs: Sequence[TensorSpec]) -> dict[str, np.ndarray]:
+    """``feed`` in the candidate's types: a file in fp16 takes its pictures in fp16."""
+    types = {spec.name: spec.dtype for spec in inputs}
+    return {name: value.astype(types.get(name, value.dtype), copy=False) for name, value in feed.items()}
 
 
 def _verdict(name: str, check: Check, scores: Sequence[float | None], spans: _Spans) -> OutputVerdict:

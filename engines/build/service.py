@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from engines.build.builder import BuildRequest, build_task, inspect_task, known_targets, precision_task
 from engines.build.cache import EngineCache, Entry
 from engines.build.child import Progress, run_in_child
-from engines.build.crops import Framing, Pixels, feeds_of, portrait_crops
+from engines.build.crops import recorded_crops
 from engines.build.graph import profiles
 from engines.build.key import EngineKey
-from engines.build.parity import Check, Verdict, compare
+from engines.build.parity import Verdict, compare
 from engines.build.precision import check_targets
+from engines.build.trial import Trial
 from engines.errors import ModelError, ParityError
-from engines.session import Session, Shapes, TensorSpec, open_session
+from engines.family import ModelFile
+from engines.session import Session, Shapes, open_session
 from engines.tensorrt import PORTABLE, import_runtime, open_engine, tied_driver
 
 DEFAULT_TARGETS = ("sm_75", "sm_86", "sm_89", "sm_120")
@@ -45,11 +44,8 @@ class BuildOptions:
     optimization_level: int | None = None
     memory_bytes: int | None = None
     """What the child may take; None: all there is."""
-    crops: np.ndarray | None = None
-    """uint8 [N ≥ 32, S, S, 3] RGB; None: cut from the portraits that come with the program."""
-    framing: Framing = Framing.FACE
-    pixels: Pixels = field(default_factory=Pixels)
-    checks: Mapping[str, Check] | None = None
+    trial: Trial = field(default_factory=Trial)
+    """What the model is tried on before it is trusted."""
 
 
 def build_engine_of(
@@ -93,10 +89,7 @@ def build_engine_of(
             targets=targets,
             profiles=taken,
             optimization_level=options.optimization_level,
-            crops=options.crops,
-            framing=options.framing,
-            pixels=options.pixels,
-            checks=options.checks,
+            trial=options.trial,
         )
         return run_in_child(build_task, request, report=report, cancelled=cancelled, memory_bytes=options.memory_bytes)
 
@@ -110,7 +103,7 @@ def build_engine_of(
 
 
 def verify_engine(
-    model: Path, entry: Entry, cache: EngineCache, options: BuildOptions, report: Report = lambda progress: None
+    model: Path, entry: Entry, cache: EngineCache, trial: Trial, report: Report = lambda progress: None
 ) -> tuple[Entry, Verdict]:
     """Compares a built engine with the fp32 model on ONNX Runtime and writes the verdict beside it. Needs the GPU.
 
@@ -118,7 +111,8 @@ def verify_engine(
     """
     candidate = open_engine(entry, entry.key.runtime)
     try:
-        verdict = _compare(model, candidate, options, report)
+        shapes = {profile.name: profile.low for profile in entry.key.profiles}
+        verdict = _compare(model, candidate, trial, shapes, report)
     finally:
         candidate.close()
     return cache.add_facts(entry.key, {"parity": verdict.to_dict()}), verdict
@@ -129,7 +123,7 @@ PREPARED = ("fp16", "fp32")
 
 
 def prepare_engine(
-    model: Path,
+    model: ModelFile,
     runtime: str,
     target: str,
     shapes: Shapes,
@@ -139,14 +133,15 @@ def prepare_engine(
 ) -> None:
     """Builds the engine of ``model`` for the GPU here and proves it, all in children: the calling thread only waits.
 
-    ``shapes``: for inputs whose sizes the file leaves open.
+    ``shapes``: for inputs whose sizes the file leaves open. It is tried on the crops that were recorded for it, where there are any.
     Raises as ``build_engine_of`` does; ``ParityError`` when the gate refuses every one of ``precisions``.
     """
+    trial = Trial(model.family, recorded_crops(model.name))
     for precision in precisions:
-        options = BuildOptions(runtime, precision, (target,), shapes=shapes)
+        options = BuildOptions(runtime, precision, (target,), shapes=shapes, trial=trial)
         try:
-            entry, _ = build_engine_of(model, options, EngineCache(), report=report, cancelled=cancelled)
-            verdict: Verdict = run_in_child(prove_task, model, entry, options, report=report, cancelled=cancelled)
+            entry, _ = build_engine_of(model.path, options, EngineCache(), report=report, cancelled=cancelled)
+            verdict: Verdict = run_in_child(prove_task, model.path, entry, trial, report=report, cancelled=cancelled)
             verdict.require(model.name, precision)
             return
         except ParityError:
@@ -154,9 +149,9 @@ def prepare_engine(
                 raise
 
 
-def prove_task(report: Report, model: Path, entry: Entry, options: BuildOptions) -> Verdict:
+def prove_task(report: Report, model: Path, entry: Entry, trial: Trial) -> Verdict:
     """``verify_engine``, in the child."""
-    return verify_engine(model, entry, EngineCache(), options, report)[1]
+    return verify_engine(model, entry, EngineCache(), trial, report)[1]
 
 
 def verify_precision(
@@ -170,10 +165,7 @@ def verify_precision(
         precision=options.precision,
         targets=options.targets,
         profiles=(),
-        crops=options.crops,
-        framing=options.framing,
-        pixels=options.pixels,
-        checks=options.checks,
+        trial=options.trial,
     )
     verdict: Verdict = run_in_child(
         precision_task, request, dict(options.shapes), report=report, cancelled=cancelled, memory_bytes=options.memory_bytes
@@ -185,7 +177,7 @@ def verify_file(model: Path, candidate: Path, options: BuildOptions, runtime: st
     """Compares another file of the same model (its fp16 export) on ``runtime`` with the fp32 ``model`` on the processor."""
     session = open_session(candidate, runtime=runtime)
     try:
-        return _compare(model, session, options, report)
+        return _compare(model, session, options.trial, options.shapes, report)
     finally:
         session.close()
 
@@ -203,20 +195,14 @@ def installed_versions() -> dict[str, str]:
     return found
 
 
-def _compare(model: Path, candidate: Session, options: BuildOptions, report: Report) -> Verdict:
+def _compare(model: Path, candidate: Session, trial: Trial, shapes: Shapes, report: Report) -> Verdict:
     reference = open_session(model)
     try:
-        feeds = _feeds(reference.inputs, options)
-        return compare(
-            reference, candidate, feeds, options.checks, lambda done, total: report(Progress(done, total, "comparing with fp32"))
-        )
+        feeds = trial.feeds(model, reference, shapes)
+        checks = trial.checks_of(model)
+        return compare(reference, candidate, feeds, checks, lambda done, total: report(Progress(done, total, "comparing with fp32")))
     finally:
         reference.close()
-
-
-def _feeds(inputs: tuple[TensorSpec, ...], options: BuildOptions) -> list[dict[str, np.ndarray]]:
-    crops = options.crops if options.crops is not None else portrait_crops(framing=options.framing)
-    return feeds_of(inputs, crops, shapes=options.shapes, pixels=options.pixels)
 
 
 def _check_known(targets: tuple[str, ...], known: tuple[str, ...], version: str) -> None:
@@ -230,9 +216,5 @@ def _check_known(targets: tuple[str, ...], known: tuple[str, ...], version: str)
 
 def _flags(options: BuildOptions) -> tuple[str, ...]:
     """What else decides the engine's bytes: the builder's effort, and for small numbers what they were measured on."""
-    flags = [] if options.optimization_level is None else [f"optimization_level={options.optimization_level}"]
-    if options.precision != "fp32":
-        flags.append(f"pixels={options.pixels.mean:g}/{options.pixels.std:g}")
-        crops = options.crops
-        flags.append("crops=" + (options.framing.value if crops is None else hashlib.sha256(crops.tobytes()).hexdigest()))
-    return tuple(flags)
+    effort = () if options.optimization_level is None else (f"optimization_level={options.optimization_level}",)
+    return effort if options.precision == "fp32" else (*effort, *options.trial.flags())

@@ -6,11 +6,13 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from engines.device.contract import Event, Graph, Step, Stream
+from engines.device.kinds import DeviceKind, devices
 from engines.errors import DeviceError
 
 
@@ -82,6 +84,11 @@ class HostStream:
         self._give(lambda: self._reach(event))
         return event
 
+    def mark(self) -> HostEvent:
+        event = HostEvent()
+        self._give(lambda: event.reach(None))
+        return event
+
     def wait(self, event: Event) -> None:
         self._give(lambda: self._attempt(event.synchronize))
 
@@ -126,7 +133,7 @@ class HostStream:
 class HostDevice:
     """The processor itself."""
 
-    name = "cpu"
+    name = "host"
 
     def stream(self, name: str) -> Stream:
         return HostStream(name)
@@ -139,3 +146,9 @@ class HostDevice:
 
     def trim(self) -> None:
         """The operating system sees to it."""
+
+    def current(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+devices.register("host")(DeviceKind(lambda number: HostDevice(), lambda number: ""))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_68
 from engines.landmarks.view import View
+from engines.measure import Check, landmarks
 from engines.network import FLOATS, Network
 from engines.session import TensorSpec
 
@@ -54,10 +55,14 @@ class Fan4Family:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1 or len(graph.outputs) != 2:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one and two",)
+            return built_otherwise(graph, "one and two")
         found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
         found += shape_differences("output of points", _with(graph.outputs, 3), (None, 68, 3), FLOATS)
         return found + shape_differences("output of heatmaps", _with(graph.outputs, 4), (None, 68, HEATMAP, HEATMAP), FLOATS)
+
+    def checks(self, graph: Graph) -> dict[str, Check]:
+        """The points are counted in cells of the heatmaps."""
+        return {spec.name: landmarks(HEATMAP) for spec in graph.outputs if len(spec.shape) == 3}
 
     def open(self, model: ModelFile, kit: Kit) -> Fan4:
         return Fan4(Network(model.name, kit.session(model)))

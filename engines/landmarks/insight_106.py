@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_106
 from engines.landmarks.view import View
+from engines.measure import Check, landmarks
 from engines.network import FLOATS, Network
 
 SIDE = 192
@@ -45,9 +46,13 @@ class Insight106Family:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one of each",)
+            return built_otherwise(graph, "one of each")
         found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
         return found + shape_differences("output", graph.outputs[0], (None, 212), FLOATS)
+
+    def checks(self, graph: Graph) -> dict[str, Check]:
+        """[-1, 1] across the crop."""
+        return {spec.name: landmarks(2, 2) for spec in graph.outputs}
 
     def open(self, model: ModelFile, kit: Kit) -> Insight106:
         return Insight106(Network(model.name, kit.session(model)))

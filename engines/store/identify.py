@@ -10,11 +10,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from engines.errors import ModelError
-from engines.family import Family, Graph, Kind
+from engines.family import Family, Graph, Kind, Structure
 from engines.registry import Registry
 from engines.store.catalog import Catalog, Entry
 from engines.store.graph import inspect
-from engines.store.shelf import sha256_of
+from engines.store.shelf import fit_name, sha256_of
 
 
 class ToldBy(StrEnum):
@@ -64,13 +64,18 @@ def identify(
         raise ModelError(f"{path} keeps its weights in {', '.join(found.external)}; save the model as one file and import that")
     sha256 = sha256_of(path)
     entry = catalog.by_sha256(sha256)
-    if entry is not None and family in (None, entry.family):
+    if entry is not None and family in (None, entry.family) and _is_of(entry.family, found.graph, families):
         return Identity(entry.name, entry.family, str(entry.kind), sha256, found.graph, entry, ToldBy.HASH)
     if family is not None:
         chosen, told_by = family_of(str(path), found.graph, families, family), ToldBy.USER
     else:
         chosen, told_by = _by_graph(path, found.graph, families, kind, hint)
-    return Identity(path.stem, chosen, str(families[chosen].kind), sha256, found.graph, entry, told_by)
+    return Identity(fit_name(path.name), chosen, str(families[chosen].kind), sha256, found.graph, entry, told_by)
+
+
+def _is_of(family: str, graph: Graph, families: Registry[Family]) -> bool:
+    """A file that has but the beginning and the end of a known hash is not believed alone. A family that is not known here says nothing."""
+    return family not in list(families) or not families[family].differences(graph)
 
 
 def family_of(what: str, graph: Graph, families: Registry[Family], named: str) -> str:
@@ -87,7 +92,7 @@ def _by_graph(path: Path, graph: Graph, families: Registry[Family], kind: Kind |
     differences = {name: families[name].differences(graph) for name in families}
     fitting = [name for name, found in differences.items() if not found]
     if not fitting:
-        raise ModelError(_unknown(str(path), graph, differences))
+        raise ModelError(_unknown(path, graph, differences))
     wanted = [name for name in fitting if families[name].kind is kind]
     if kind is not None and not wanted:
         return _by_name(path, fitting) or fitting[0], ToldBy.GRAPH  # a wrong kind whichever it is, and so it will be said
@@ -117,9 +122,17 @@ def _ambiguous(path: Path, fitting: Sequence[str], hint: str) -> str:
     return f"{alike}; {hint.replace('{family}', first)}, or {' or '.join(others)} in place of {first}"
 
 
-def _unknown(what: str, graph: Graph, differences: dict[str, tuple[str, ...]]) -> str:
-    described = f"{what} is a model of no family that ffrt knows: {graph.describe()} (opset {graph.opset})"
+def _unknown(path: Path, graph: Graph, differences: dict[str, tuple[str, ...]]) -> str:
+    described = f"{path} is a model of no family that ffrt knows: {graph.describe()} (opset {graph.opset})"
     if not differences:
         return f"{described}; this version knows no families"
-    nearest = min(differences, key=lambda name: len(differences[name]))
+    nearest = _nearest(path, differences)
     return f"{described}; the nearest family is {nearest}, but {'; '.join(differences[nearest])}"
+
+
+def _nearest(path: Path, differences: dict[str, tuple[str, ...]]) -> str:
+    """The family that the file's name or suffix names; else the one whose shapes differ least, number of tensors first."""
+    named = [family for family in differences if _letters(family) in _letters(path.name)]
+    if named:
+        return max(named, key=len)
+    return min(differences, key=lambda name: (any(isinstance(found, Structure) for found in differences[name]), len(differences[name])))

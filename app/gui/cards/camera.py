@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QPushButton
 
 from app.gui.cards.card import Bench, Card, changed, note, show_note
 from app.gui.fields import Choice, Combo, fill, select
@@ -19,6 +22,7 @@ SYNTHETIC = "synthetic:size=1280x720,fps=30"
 
 ELSEWHERE = "elsewhere"
 """The entry of the list for a file or an address."""
+
 
 class CameraCard(Card):
     """Cameras are looked for behind; the first takes the place of the synthetic one where nobody asked for any."""
@@ -43,7 +47,9 @@ class CameraCard(Card):
         self.browse = QPushButton(tr("Choose a file…"))
         self.browse.clicked.connect(self._ask_for_file)
         self.granted, self.warning = note(), note("warn")
-        for item in (self.camera, self.mode, self.place, self.granted, self.warning):
+        self.loop = QCheckBox(tr("Start a file again at its end"))
+        self.loop.clicked.connect(lambda: self.changed.emit(changed("input", loop=self.loop.isChecked())))
+        for item in (self.camera, self.mode, self.place, self.loop, self.granted, self.warning):
             self.column.addWidget(item)
         self.column.addLayout(Flow(self.again, self.browse))
         self.look()
@@ -67,7 +73,9 @@ class CameraCard(Card):
             show_note(self.warning, "")
 
     def show_pulse(self, pulse: Pulse) -> None:
-        show_note(self.granted, tr("Granted: {mode}").format(mode=pulse.source.get("granted") or pulse.video))
+        granted = tr("Granted: {mode}").format(mode=pulse.source.get("granted") or pulse.video)
+        asked = asked_text(pulse.source.get("asked") or {})
+        show_note(self.granted, "\n".join([tr("Asked: {mode}").format(mode=asked), granted] if asked else [granted]))
         show_note(self.warning, str(pulse.source.get("warning", "")))
 
     def _offer(self, cameras: list[CameraInfo]) -> None:
@@ -91,6 +99,8 @@ class CameraCard(Card):
         elsewhere = value == ELSEWHERE
         self.place.setVisible(elsewhere)
         self.browse.setVisible(elsewhere)
+        self.loop.setVisible(elsewhere)
+        self.loop.setChecked(self._input.loop)
         if not self.place.hasFocus():
             with QSignalBlocker(self.place):
                 self.place.setText(shown(spec) if elsewhere else "")
@@ -148,3 +158,10 @@ class CameraCard(Card):
 
 def mode_text(mode: CameraMode) -> str:
     return f"{mode.width}×{mode.height}, {mode.fps:g} fps, {mode.fourcc}"
+
+
+def asked_text(asked: Mapping[str, Any]) -> str:
+    """``asked``: as cameras describe it, any of width, height, fps and fourcc."""
+    size = f"{asked.get('width', '…')}×{asked.get('height', '…')}" if {"width", "height"} & asked.keys() else ""
+    fps = f"{asked['fps']:g} fps" if "fps" in asked else ""
+    return ", ".join(filter(None, (size, fps, asked.get("fourcc", ""))))
