@@ -104,6 +104,7 @@ def live(
     minimised: Annotated[bool, Switch] = False,
     live: Annotated[bool, Switch] = False,
     as_left: Annotated[bool, Parameter(negative="", show=False)] = False,
+    debug: Annotated[bool, Switch] = False,
     verbose: Annotated[bool, Switch] = False,
 ) -> int:
     """Opens the window, or with --headless goes live at once: the face of SOURCE on the person in INPUT, to every output that is named.
@@ -167,10 +168,12 @@ def live(
         have the window go live at once.
     as_left
         open the window as it was left; meant where nothing about the picture is asked for.
+    debug
+        measure for how long the window could not answer; said in the log, at the end and in the report.
     verbose
         more log lines.
     """
-    console.set_up_logging(verbose)
+    console.set_up_logging(verbose or debug)
     worn = SourceSettings(photos=photos_of(source), face=source_face)
     settings = Settings(
         source=worn,
@@ -190,7 +193,7 @@ def live(
         ),
     )
     if not headless:
-        return _open_window(settings, Opening(restore=as_left, minimised=minimised, live=live, control=control))
+        return _open_window(settings, Opening(restore=as_left, minimised=minimised, live=live, control=control, debug=debug))
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
     return _run(settings, json) if control is None else _run_controlled(settings, control, json)

@@ -47,7 +47,7 @@ def window(qtbot: Any, qapp: Any, tmp_path: Path, shelf: Path, monkeypatch: pyte
     monkeypatch.setattr("app.gui.window.pictures", lambda: tmp_path)
     theme.apply(qapp, theme.LIGHT)
     Presets().save("Soft", Preset(look=LookSettings(opacity=0.4, smoothing=0.2)))
-    Presets().save("Hopper", Preset(look=LookSettings(), source=SourceSettings(photos=(HOPPER,))))
+    Presets().save("Hopper", Preset.of(Settings(source=SourceSettings(photos=(HOPPER,))), source=True))
     Presets().save("Small", Preset(look=LookSettings(), input=InputSettings(spec=CAMERAS[1])))
     made = Window(Settings(input=InputSettings(spec=CAMERAS[0])), theme.LIGHT)
     made.resize(1280, 820)

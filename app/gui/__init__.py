@@ -24,6 +24,8 @@ class Opening:
     """Nothing was asked for on the command line: as it was left."""
     minimised: bool = False
     live: bool = False
+    debug: bool = False
+    """A watchdog measures for how long the event loop did not come round, and says so in log and report."""
     control: int | None = None
     """Port of the control interface; None opens it where the person has switched it on."""
     announce: Callable[[int | None], None] = lambda port: None
