@@ -96,9 +96,11 @@ def assert_nothing_leaks(rests: list[Held]) -> None:
     assert last.threads == first.threads
     assert last.system_threads <= first.system_threads
     assert last.files <= first.files
+    if len(rests) < 3:
+        return  # some of the window is made when it is first needed
     assert last.widgets <= first.widgets
     assert last.objects <= first.objects
-    if len(rests) > 4 and os.environ.get("MALLOC_ARENA_MAX") == "1":
+    if os.environ.get("MALLOC_ARENA_MAX") == "1":
         assert slope([rest.resident_mb for rest in rests[1:]]) / REST_EVERY < GROWTH_MB, [round(rest.resident_mb) for rest in rests]
 
 
