@@ -215,7 +215,7 @@ class Window(QWidget):
         self.pages.add("look", tr("Look"), looks)
         self.pages.add("numbers", tr("Numbers"), self.truth)
         self.pages.add("presets", tr("Presets"), [self.presets])
-        self.pages.add("program", tr("Program"), [self.program, HelpCard(self.bench)])
+        self.pages.add("program", tr("Program"), [self.program, HelpCard(self.bench, pages=self.pages.count + 1)])
         self.cards = self.pages.cards
         for card in self.cards:
             card.changed.connect(self.apply)
