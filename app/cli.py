@@ -412,6 +412,39 @@ def bench_start(
     return 0
 
 
+@bench.command(name="gui")
+def bench_gui(*, seconds: float = 20.0, report: Path | None = None, json: Annotated[bool, Switch] = False) -> int:
+    """Measures what the window costs at 720p30: how soon it is there, what the preview takes from the line, its share of a core.
+
+    Parameters
+    ----------
+    seconds
+        live for so long.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
+    """
+    from app.demo import DEMO_PHOTO
+    from app.gui import measure_window
+    from app.report import write_json
+
+    console.set_up_logging(False)
+    if seconds <= 0:
+        raise UsageError(f"--seconds {seconds:g} was given; give more than 0")
+    settings = Settings(
+        source=SourceSettings(photos=(DEMO_PHOTO,)),
+        input=InputSettings(spec="synthetic:size=1280x720,fps=30"),
+        output=OutputSettings(null=True),
+    )
+    with console.progress("bench gui") as progress:
+        result = measure_window(settings, seconds, progress)
+    if report is not None:
+        write_json(report, result)
+    console.print_json(result) if json else console.print_window_costs(result)
+    return 0
+
+
 @bench.command(name="parts")
 def bench_parts(*, rounds: int = 200, report: Path | None = None, json: Annotated[bool, Switch] = False) -> int:
     """Times every part on one thread: the models, the mesh swap, a neural swap outside of its network, the runtime layer.

@@ -87,3 +87,16 @@ def test_the_claim_of_one_that_was_killed_is_free(start: Start, tmp_path: Path) 
         assert mine.claim() is None
         assert Running.model_validate_json((tmp_path / "window.json").read_text()).pid == os.getpid()
     assert not (tmp_path / "window.json").exists()
+
+
+def test_the_bench_of_the_window_measures(start: Start, tmp_path: Path) -> None:
+    report = tmp_path / "gui.json"
+    child = start("bench", "gui", "--seconds", "1", "--report", str(report))
+    said, complaint = child.communicate(timeout=PATIENCE_S)
+    assert child.returncode == 0, complaint
+    found = json.loads(report.read_text())
+    assert found["pictures"] > 0
+    assert found["window_s"] > 0
+    assert found["lane_ms"]["p50"] > 0, "before | after is on, so the lane makes a copy"
+    assert set(found["limits"]) <= set(found)
+    assert "share of a core" in said
