@@ -577,3 +577,12 @@ def test_every_page_in_every_language_and_colour(
         assert (window.width(), window.height()) == size
     finally:
         qapp.removeTranslator(words)
+
+
+def test_what_stands_in_the_place_of_the_picture_knows_whether_a_face_is_chosen(opened: Any) -> None:
+    window = opened()
+    assert "Choose a face" in window.preview.scene.message
+    window.apply(changed("source", photos=(HOPPER,)))
+    assert window.preview.scene.message == "Go live to see the picture here."
+    window.apply(changed("source", photos=()))
+    assert "Choose a face" in window.preview.scene.message
