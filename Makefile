@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
-.PHONY: test-monkey test-families test-engines engine-table test-kernels test-gpu-names test-gpu test-vcam
+.PHONY: screenshots test-monkey test-families test-engines engine-table test-kernels test-gpu-names test-gpu test-vcam
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
@@ -12,6 +12,11 @@ demo-gui: setup-test
 	if [ -z "$$DISPLAY$$WAYLAND_DISPLAY$$QT_QPA_PLATFORM" ]; then \
 		if command -v xvfb-run >/dev/null; then set -- xvfb-run -a -s "-screen 0 1600x1000x24"; else set -- env QT_QPA_PLATFORM=offscreen; fi; \
 	fi; "$$@" $(BIN)/python scripts/demo_gui.py demo/gui
+
+# Every page in light and dark, three languages and two sizes.
+screenshots: setup-test
+	mkdir -p demo/pages
+	FFRT_SCREENSHOTS=$(CURDIR)/demo/pages $(BIN)/python -m pytest tests/test_gui_pages.py -k "every_page or long_words"
 
 test: setup-test
 	$(MAKE) --no-print-directory lint types imports pytest

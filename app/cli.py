@@ -104,6 +104,7 @@ def live(
     minimised: Annotated[bool, Switch] = False,
     live: Annotated[bool, Switch] = False,
     as_left: Annotated[bool, Parameter(negative="", show=False)] = False,
+    debug: Annotated[bool, Switch] = False,
     verbose: Annotated[bool, Switch] = False,
 ) -> int:
     """Opens the window, or with --headless goes live at once: the face of SOURCE on the person in INPUT, to every output that is named.
@@ -167,10 +168,12 @@ def live(
         have the window go live at once.
     as_left
         open the window as it was left; meant where nothing about the picture is asked for.
+    debug
+        measure for how long the window could not answer; said in the log, at the end and in the report.
     verbose
         more log lines.
     """
-    console.set_up_logging(verbose)
+    console.set_up_logging(verbose or debug)
     worn = SourceSettings(photos=photos_of(source), face=source_face)
     settings = Settings(
         source=worn,
@@ -190,7 +193,7 @@ def live(
         ),
     )
     if not headless:
-        return _open_window(settings, Opening(restore=as_left, minimised=minimised, live=live, control=control))
+        return _open_window(settings, Opening(restore=as_left, minimised=minimised, live=live, control=control, debug=debug))
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
     return _run(settings, json) if control is None else _run_controlled(settings, control, json)
@@ -406,6 +409,39 @@ def bench_start(
     if report is not None:
         write_json(report, result)
     console.print_json(result) if json else console.print_startup(result)
+    return 0
+
+
+@bench.command(name="gui")
+def bench_gui(*, seconds: float = 20.0, report: Path | None = None, json: Annotated[bool, Switch] = False) -> int:
+    """Measures what the window costs at 720p30: how soon it is there, what the preview takes from the line, its share of a core.
+
+    Parameters
+    ----------
+    seconds
+        live for so long.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
+    """
+    from app.demo import DEMO_PHOTO
+    from app.gui import measure_window
+    from app.report import write_json
+
+    console.set_up_logging(False)
+    if seconds <= 0:
+        raise UsageError(f"--seconds {seconds:g} was given; give more than 0")
+    settings = Settings(
+        source=SourceSettings(photos=(DEMO_PHOTO,)),
+        input=InputSettings(spec="synthetic:size=1280x720,fps=30"),
+        output=OutputSettings(null=True),
+    )
+    with console.progress("bench gui") as progress:
+        result = measure_window(settings, seconds, progress)
+    if report is not None:
+        write_json(report, result)
+    console.print_json(result) if json else console.print_window_costs(result)
     return 0
 
 

@@ -258,6 +258,20 @@ def print_startup(result: dict[str, Any]) -> None:
     out.print(table)
 
 
+def print_window_costs(result: dict[str, Any]) -> None:
+    """A line a number, beside what is to be kept."""
+    limits = result["limits"]
+    table = Table("the window", "median", "p95", "at most", box=None, pad_edge=False)
+    for name, what in (("lane_ms", "time of the lane, ms"), ("sink_ms", "time of its own thread, ms"), ("added_age_ms", "added age, ms")):
+        found = result[name]
+        table.add_row(what, f"{found.get('p50', 0):.2f}", f"{found.get('p95', 0):.2f}", f"{limits[name]:g}" if name in limits else "")
+    table.add_row("share of a core", f"{result['share_of_a_core']:.1%}", "", f"{limits['share_of_a_core']:.0%}")
+    table.add_row("shown after, s", f"{result['window_s']:.2f}", "", f"{limits['window_s']:g}")
+    table.add_row("longest block, ms", f"{result['watchdog']['longest_block_ms']:.0f}", "", f"{result['watchdog']['limit_ms']:g}")
+    out.print(table)
+    note(f"{result['pictures']} pictures, drawn by {result['drawing']}")
+
+
 def print_findings(findings: Iterable[Finding]) -> None:
     """What the doctor found, each with the mend."""
     marks = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "missing": "[red]missing[/]"}

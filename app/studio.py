@@ -64,6 +64,8 @@ class Studio:
         self._further_sinks = tuple(further_sinks)
         self._changed = changed
         self._register = Register()  # of the people seen: written to by the line of the moment
+        self.add_to_report: Callable[[], dict[str, Any]] = dict
+        """What stands in a report beside what the run says; JSON-ready. Asked at the end of a run, on the thread that ends it."""
         self._work = threading.Lock()  # held while something is started, stopped or changed
         self._guard = threading.Lock()  # of all below; held for moments
         self._settings = settings
@@ -207,7 +209,7 @@ class Studio:
             return
         self._become(StudioState.STOPPING, self.error)
         session.close()
-        self._report = session.report()
+        self._report = {**session.report(), **self.add_to_report()}
         error = None if session.line.error is None else str(session.line.error)
         if session.settings.run.report is not None:
             try:

@@ -9,6 +9,7 @@ themselves put aside on a busy machine, may hold the interpreter.
 from __future__ import annotations
 
 import gc
+import json
 import os
 import socket
 import subprocess
@@ -29,6 +30,8 @@ from conftest import ASTRONAUT, HOPPER
 from PySide6.QtCore import QTimer
 
 from app.gui import theme
+from app.gui.application import watch
+from app.gui.cards.card import changed
 from app.gui.live import LiveState
 from app.gui.watchdog import LIMIT_MS, Watchdog
 from app.gui.window import Window
@@ -146,3 +149,19 @@ def test_a_build_in_a_child_process(window: Window, qtbot: Any, dog: Watchdog) -
     window.bench.worker("builds").run(lambda: subprocess.run(command, check=True).returncode, done.append, done.append)
     qtbot.waitUntil(lambda: done == [0], timeout=PATIENCE_MS)
     assert_answered(dog)
+
+
+def test_what_it_found_stands_in_the_report(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    """As ``--debug`` has it."""
+    report = tmp_path / "report.json"
+    window.apply(changed("run", report=report))
+    dog = watch(window)
+    try:
+        go_live(window, qtbot)
+        window.live_button.click()
+        qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+    finally:
+        dog.stop()
+    found = json.loads(report.read_text())["window"]
+    assert 0 < found["turns"] <= dog.turns
+    assert found["limit_ms"] == LIMIT_MS

@@ -6,8 +6,10 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from app.errors import AppError, MissingError
 from app.settings import Settings
@@ -24,6 +26,8 @@ class Opening:
     """Nothing was asked for on the command line: as it was left."""
     minimised: bool = False
     live: bool = False
+    debug: bool = False
+    """A watchdog measures for how long the event loop did not come round, and says so in log and report."""
     control: int | None = None
     """Port of the control interface; None opens it where the person has switched it on."""
     announce: Callable[[int | None], None] = lambda port: None
@@ -32,17 +36,31 @@ class Opening:
 
 def open_window(settings: Settings, opening: Opening | None = None) -> int:
     """Runs the window to its end; the exit status. Main thread. Raises ``MissingError`` or ``AppError`` where there can be none."""
+    with _window_possible():
+        from app.gui.application import run
+    return run(settings, opening or Opening())
+
+
+def measure_window(settings: Settings, seconds: float, progress: Callable[[int, int, str], None]) -> dict[str, Any]:
+    """``app.gui.measure.run_gui_bench``. Main thread. Raises as ``open_window``."""
+    with _window_possible():
+        from app.gui.measure import run_gui_bench
+    return run_gui_bench(settings, seconds, progress)
+
+
+@contextmanager
+def _window_possible() -> Iterator[None]:
+    """Around the import of what needs Qt."""
     if importlib.util.find_spec("PySide6") is None:
         raise MissingError("the window needs PySide6, which is not installed; run `pip install 'ffrt[gui]'`, or add --headless")
     check_display(os.environ, sys.platform)
     check_binding(importlib.metadata.version("shiboken6"), sys.version_info[:3])
     try:
-        from app.gui.application import run
+        yield
     except ImportError as error:
         raise MissingError(
             f"the window cannot be opened ({error}); on Debian or Ubuntu run `apt install {LIBRARIES}`, or add --headless"
         ) from error
-    return run(settings, opening or Opening())
 
 
 def check_display(environment: Mapping[str, str], platform: str) -> None:

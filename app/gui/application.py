@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -16,11 +17,14 @@ from app.gui.memory import restored
 from app.gui.outside import Outside
 from app.gui.tray import Tray
 from app.gui.trouble import Trouble
+from app.gui.watchdog import Watchdog
 from app.gui.window import Window
 from app.gui.words import Words, system_language
 from app.live_options import CONTROL_PORT
 from app.settings import Settings
 from app.state import State, StateFile
+
+log = logging.getLogger(__name__)
 
 for _name in ("QT_QPA_PLATFORM_PLUGIN_PATH", "QT_QPA_FONTDIR"):
     os.environ.pop(_name, None)
@@ -48,6 +52,7 @@ def run(settings: Settings, opening: Opening) -> int:
     tray = Tray(lambda: chosen, lambda: bring_back(window), window.toggle_live, lambda: leave(application, window))
     window.control.state_changed.connect(tray.show_state)
     outside = listen(application, window, opening, state)
+    dog = watch(window) if opening.debug else None
     show(window, tray, minimised=opening.minimised or state.start_minimised)
     if opening.live or state.start_live:
         window.toggle_live()
@@ -56,11 +61,21 @@ def run(settings: Settings, opening: Opening) -> int:
     awake.timeout.connect(lambda: None)
     awake.start(200)
     status = application.exec()
+    if dog is not None:
+        log.info("%s", dog)
     outside.shut()
     tray.close()
     trouble.close()
     del translators  # Qt holds no reference
     return status
+
+
+def watch(window: Window) -> Watchdog:
+    """Started; what it finds goes into the report of every run. Main thread; whoever calls keeps what comes back."""
+    dog = Watchdog()
+    window.control.studio.add_to_report = lambda: {"window": dog.facts()}
+    dog.start()
+    return dog
 
 
 def speak(application: QApplication, language: str) -> list[QTranslator]:

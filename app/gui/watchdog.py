@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from PySide6.QtCore import QObject, Qt, QTimer
 
@@ -69,6 +70,16 @@ class Watchdog(QObject):
             f"{self.turns} turns of the event loop; most work {self.worst_work.worked_ms:.1f} ms, "
             f"longest block {self.worst_block.blocked_ms:.1f} ms, {len(self.felt)} over {self._limit_ms:g} ms"
         )
+
+    def facts(self) -> dict[str, Any]:
+        """JSON-ready. Any thread."""
+        return {
+            "turns": self.turns,
+            "most_work_ms": round(self.worst_work.worked_ms, 1),
+            "longest_block_ms": round(self.worst_block.blocked_ms, 1),
+            "limit_ms": self._limit_ms,
+            "over_limit": len(self.felt),
+        }
 
     def _now(self) -> tuple[int, int, int]:
         return time.monotonic_ns(), time.thread_time_ns(), self._delay_ns()

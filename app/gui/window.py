@@ -215,7 +215,7 @@ class Window(QWidget):
         self.pages.add("look", tr("Look"), looks)
         self.pages.add("numbers", tr("Numbers"), self.truth)
         self.pages.add("presets", tr("Presets"), [self.presets])
-        self.pages.add("program", tr("Program"), [self.program, HelpCard(self.bench)])
+        self.pages.add("program", tr("Program"), [self.program, HelpCard(self.bench, pages=self.pages.count + 1)])
         self.cards = self.pages.cards
         for card in self.cards:
             card.changed.connect(self.apply)
@@ -296,6 +296,7 @@ class Window(QWidget):
         self.preview.set_chosen(self.people.worn())
         if self.settings.source.photos and self.message.text() == bare_warning():
             self.say("")  # no longer so
+        self._say_state()
         if self.memory is not None:
             self.memory.note_settings(self.settings)
 
@@ -321,6 +322,18 @@ class Window(QWidget):
             self._show_settings()
             self.control.apply(change)
 
+    def _say_state(self) -> None:
+        """In the place of the picture, while there is none."""
+        worn = bool(self.settings.source.photos)
+        self.preview.say(
+            {
+                LiveState.IDLE: tr("Go live to see the picture here.") if worn else tr("Choose a face, then go live."),
+                LiveState.STARTING: tr("Opening the camera and the models…"),
+                LiveState.LIVE: "",
+                LiveState.STOPPING: tr("Stopping…"),
+            }[self.state]
+        )
+
     def _become(self, state: LiveState) -> None:
         self.state = state
         live = state is LiveState.LIVE
@@ -336,14 +349,7 @@ class Window(QWidget):
         self.live_button.style().polish(self.live_button)
         self.preview.set_running(live)
         self._list_opening(state)
-        self.preview.say(
-            {
-                LiveState.IDLE: tr("Choose a face, then go live."),
-                LiveState.STARTING: tr("Opening the camera and the models…"),
-                LiveState.LIVE: "",
-                LiveState.STOPPING: tr("Stopping…"),
-            }[state]
-        )
+        self._say_state()
         self.people.setVisible(live)
         if not live:
             self.comparing.end()

@@ -78,7 +78,8 @@ class ProgramCard(Card):
 class HelpCard(Card):
     """Keys, version, diagnostics."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, pages: int) -> None:
+        """``pages``: how many the keys open."""
         super().__init__(tr("Help"), bench)
         self._settings = Settings()
         keys = QLabel(
@@ -90,7 +91,7 @@ class HelpCard(Card):
                     ("Ctrl+S", tr("take a snapshot")),
                     ("Ctrl+Z", tr("undo")),
                     ("Ctrl+Shift+Z", tr("redo")),
-                    ("Alt+1 – 6", tr("open a page")),
+                    (f"Alt+1 – {pages}", tr("open a page")),
                 )
             )
         )
