@@ -28,6 +28,7 @@ from app.gui import Opening
 from app.live_options import CONTROL_PORT, FIRST_FREE, asks_for_nothing, input_settings, streams_of, usage, virtual_camera_setting
 from app.loading import loading
 from app.models_cli import models
+from app.people_options import PeopleOptions
 from app.preset_options import fill_from_preset
 from app.presets_cli import presets
 from app.settings import (
@@ -66,6 +67,7 @@ Switch = Parameter(negative="")
 DEFAULT_CAMERA = CameraOptions()
 DEFAULT_FACE = FaceOptions()
 DEFAULT_LOOK = LookOptions()
+NOBODY_IN_PARTICULAR = PeopleOptions()
 
 
 @app.default
@@ -91,6 +93,7 @@ def live(
     null: Annotated[bool, Switch] = False,
     bitrate: str | None = None,
     look: LookOptions = DEFAULT_LOOK,
+    people: PeopleOptions = NOBODY_IN_PARTICULAR,
     seconds: float | None = None,
     device: str = "host",
     build_engines: Annotated[bool, Switch] = False,
@@ -168,8 +171,10 @@ def live(
         more log lines.
     """
     console.set_up_logging(verbose)
+    worn = SourceSettings(photos=photos_of(source), face=source_face)
     settings = Settings(
-        source=SourceSettings(photos=photos_of(source), face=source_face),
+        source=worn,
+        people=people.settings(worn),
         input=input_settings(input, size, fps, fourcc, camera.settings(), loop, timecode),
         look=LookSettings(**look.settings()),
         output=OutputSettings(
@@ -596,8 +601,8 @@ def _run(settings: Settings, as_json: bool) -> int:
         from app.session import LiveSession
 
         session = LiveSession(settings)
-    if not settings.source.photos:
-        console.note("no --source was given: the picture passes as it is, with the face that is filmed")
+    for remark in session.remarks():
+        console.note(remark)
     report = run_session(session)
     _print(report, as_json)
     return _status(report)

@@ -19,7 +19,7 @@ from typing import Any
 from app.doctor import Finding
 from app.parts import BUILT_IN
 from app.report import machine, versions
-from app.settings import Settings
+from app.settings import PeopleSettings, Settings
 from engines.errors import ModelError
 from engines.session import AUTO, AUTO_ORDER
 from engines.store.catalog import load_catalog
@@ -75,12 +75,18 @@ def public(settings: Settings) -> dict[str, Any]:
     """What is set, with counts and kinds in the place of names."""
     tree = _known(settings.model_dump(mode="json"), _known_words())
     tree["source"] = {"photos": len(settings.source.photos), "face": settings.source.face}
+    tree["people"] = _people(settings.people, tree["people"]["recogniser"])
     tree["input"]["spec"] = _kind(settings.input.spec)
     output = settings.output
     tree["output"]["streams"] = [_scheme(url) for url in output.streams]
     tree["output"]["record"] = None if output.record is None else _ending(output.record)
     tree["output"]["virtual_camera"] = None if output.virtual_camera is None else bool(output.virtual_camera)
     return tree
+
+
+def _people(people: PeopleSettings, recogniser: Any) -> dict[str, Any]:
+    wears = {person.number: str(person.wear) for person in people.named}
+    return {"others": str(people.others), "each": len(people.each), "named": wears, "recogniser": recogniser}
 
 
 def trace(error: BaseException, words: Iterable[str] = ()) -> str:
@@ -128,7 +134,8 @@ def _own_names() -> Iterator[str]:
 
 def _words_of(settings: Settings) -> Iterator[str]:
     """Of photos, files, addresses and devices that are set: an error may say them in any form."""
-    paths = [*settings.source.photos, settings.output.record, settings.run.report]
+    sources = [settings.source, *settings.people.sources]
+    paths = [*(photo for source in sources for photo in source.photos), settings.output.record, settings.run.report]
     texts = [*map(str, filter(None, paths)), *settings.output.streams, settings.input.spec, settings.output.virtual_camera or ""]
     known = _known_words()
     texts += [name for name in _texts(settings.look.model_dump(mode="json")) if name not in known]

@@ -60,6 +60,11 @@ class Finding:
     """``what`` names nothing of the person's own, whatever it looks like."""
 
 
+VIRTUAL_DEVICES = Path("/sys/devices/virtual/video4linux")
+EXCLUSIVE_CAPS = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
+"""Where Linux tells of v4l2loopback."""
+
+
 def examine() -> list[Finding]:
     """Looks at everything: two or three seconds."""
     return [finding for probe in PROBES for finding in probe()]
@@ -102,31 +107,22 @@ def _cameras() -> list[Finding]:
     return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras), personal=True)]
 
 
-def _virtual_camera() -> list[Finding]:
+def virtual_camera() -> Finding:
+    """Whether a driver is there that other programs can choose as a camera."""
     name = "virtual camera"
     if importlib.util.find_spec("pyvirtualcam") is None:
-        return [Finding(name, State.MISSING, "pyvirtualcam is not installed", "run `pip install 'ffrt[vcam]'` (GPLv2)")]
+        return Finding(name, State.MISSING, "pyvirtualcam is not installed", "run `pip install 'ffrt[vcam]'` (GPLv2)")
     if platform.system() != "Linux":
-        return [
-            Finding(
-                name,
-                State.OK,
-                f"pyvirtualcam {importlib.metadata.version('pyvirtualcam')}; the driver is tried when it is used",
-                DRIVERS[platform.system()],
-            )
-        ]
-    devices = sorted(Path("/sys/devices/virtual/video4linux").glob("video*"))
+        version = importlib.metadata.version("pyvirtualcam")
+        return Finding(name, State.OK, f"pyvirtualcam {version}; the driver is tried when it is used", DRIVERS[platform.system()])
+    devices = sorted(VIRTUAL_DEVICES.glob("video*"))
     if not devices:
-        return [Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"], plain=True)]
-    exclusive = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
+        return Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"], plain=True)
     text = ", ".join(f"/dev/{device.name}" for device in devices)
-    if exclusive.exists() and not exclusive.read_text().startswith("Y"):
-        return [
-            Finding(
-                name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", "reload v4l2loopback with exclusive_caps=1"
-            )
-        ]
-    return [Finding(name, State.OK, text)]
+    if EXCLUSIVE_CAPS.exists() and not EXCLUSIVE_CAPS.read_text().startswith("Y"):
+        mend = "reload v4l2loopback with exclusive_caps=1"
+        return Finding(name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", mend)
+    return Finding(name, State.OK, text)
 
 
 def _encoders() -> list[Finding]:
@@ -190,7 +186,7 @@ PROBES: tuple[Callable[[], list[Finding]], ...] = (
     _packages,
     _models,
     _cameras,
-    _virtual_camera,
+    lambda: [virtual_camera()],
     _encoders,
     _gpu,
     _heic,

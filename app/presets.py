@@ -119,14 +119,13 @@ class Preset(BaseModel):
         ``gallery``: the user's otherwise. Raises ``PresetError`` for a face that is not here.
         """
         parts: dict[str, Any] = {"look": self.look}
-        if self.source is not None:
-            parts["source"] = self.source.worn(gallery or _gallery())
         if self.input is not None:
             parts["input"] = self.input
         if self.output is not None:
             streams = tuple(address(name) for name in self.output.addresses)
             parts["output"] = OutputSettings(streams=streams, **self.output.model_dump(exclude={"addresses"}))
-        return settings.model_copy(update=parts)
+        applied = settings.model_copy(update=parts)
+        return applied if self.source is None else applied.wearing(self.source.worn(gallery or _gallery()))
 
     def to_toml(self) -> str:
         """TOML knows no null: what is not set is left out."""

@@ -128,7 +128,7 @@ class ControlService:
         else:
             source = SourceSettings(photos=tuple(map(Path, command.photos or ())))
             self._look_at(source)
-        self.studio.revise(lambda settings: settings.model_copy(update={"source": source}))
+        self.studio.revise(lambda settings: settings.wearing(source))
 
     def _name_of(self, source: SourceSettings) -> str | None:
         """Of the gallery's face whose photos these are; looked for when the face has changed, whoever changed it."""
