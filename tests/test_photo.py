@@ -186,7 +186,7 @@ def claiming(width: int, height: int) -> bytes:
 
 
 def test_a_bomb_is_refused_before_it_is_decoded(tmp_path):
-    with pytest.raises(PhotoError, match="too large to open safely"):
+    with pytest.raises(PhotoError, match="too many to open safely"):
         opened(tmp_path, claiming(30000, 30000))
 
 

@@ -56,3 +56,33 @@ def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
         process.join()
         assert process.exitcode == 0
     assert len(StateFile(tmp_path / "state.json").load().cameras) == 20
+
+
+def _write_for_ever(file: Path) -> None:
+    """States of very different lengths: a mixture of two would be none."""
+    number = 0
+    while True:
+        number += 1
+        StateFile(file).change(lambda _, n=number: State(camera=str(n), window={"size": "x" * (n % 7) * 50_000}))  # type: ignore[misc]
+
+
+def test_a_program_that_is_killed_while_it_writes_leaves_a_whole_state(tmp_path: Path) -> None:
+    """At any moment: before, in the middle of and after a write. The next program reads, writes, and is not kept waiting by a lock."""
+    file = tmp_path / "state.json"
+    spawn = multiprocessing.get_context("spawn")
+    for after in range(8):
+        process = spawn.Process(target=_write_for_ever, args=(file,))
+        process.start()
+        before, written = StateFile(file).load().camera, 0
+        while written <= after:
+            camera = StateFile(file).load().camera
+            written += camera != before
+            before = camera
+        process.kill()
+        process.join()
+        state = StateFile(file).load()
+        assert state.camera is not None
+        assert state.window["size"] == "x" * (int(state.camera) % 7) * 50_000
+        assert not (tmp_path / "state.json.unreadable").exists()
+        StateFile(file).change(lambda now: now.model_copy(update={"consent": True}))
+        assert StateFile(file).load().consent

@@ -22,6 +22,9 @@ ACCEPTED = "JPEG, PNG, WebP, AVIF, BMP, TIFF or GIF, and HEIC where pillow-heif 
 VIDEO_STARTS = (b"\x1aE\xdf\xa3", b"OggS", b"FLV", b"\x00\x00\x01\xba", b"\x00\x00\x01\xb3")
 """First bytes of Matroska and WebM, Ogg, Flash and MPEG videos. MP4 and MOV have `ftyp` in their second four bytes."""
 
+PIXELS_MAX = 2 * int(Image.MAX_IMAGE_PIXELS or 0)
+"""Where Pillow refuses: a small file may claim any size."""
+
 BACKDROP = (128, 128, 128)
 """What shows through transparent pixels: their own colour is nobody's intention."""
 
@@ -37,8 +40,8 @@ def open_photo(path: Path) -> np.ndarray:
             return _decode(data)
     except UnidentifiedImageError:
         raise PhotoError(_unknown(path, data)) from None
-    except Image.DecompressionBombError as error:
-        raise PhotoError(f"{path} is too large to open safely ({error}); give a smaller photo") from None
+    except Image.DecompressionBombError:
+        raise PhotoError(f"{path} has more than {PIXELS_MAX / 1e6:.0f} megapixels, too many to open safely; give a smaller photo") from None
     except (OSError, SyntaxError, ValueError, EOFError, RuntimeError) as error:  # what Pillow's decoders raise
         raise PhotoError(f"{path} is damaged or cut short ({error}); give the original file") from error
 
