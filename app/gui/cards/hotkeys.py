@@ -28,7 +28,7 @@ class HotkeysCard(Card):
         super().__init__(tr("Keys everywhere"), bench)
         self._keys = Hotkeys()
         reason = why_not()
-        self.switch = QCheckBox(tr("Also while another program has the keyboard"))
+        self.switch = QCheckBox(tr("In other programs too"))
         self.switch.setEnabled(not reason)
         self.switch.clicked.connect(self._switch)
         faces = f"{shown_keys('face 1')} – 9"
