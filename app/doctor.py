@@ -54,6 +54,10 @@ class Finding:
     """What was found, in a few words."""
     mend: str = ""
     """One sentence; empty where nothing needs to be done."""
+    personal: bool = False
+    """``what`` names things of the person's own."""
+    plain: bool = False
+    """``what`` names nothing of the person's own, whatever it looks like."""
 
 
 VIRTUAL_DEVICES = Path("/sys/devices/virtual/video4linux")
@@ -68,7 +72,7 @@ def examine() -> list[Finding]:
 
 def to_dict(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """JSON-ready."""
-    return [asdict(finding) for finding in findings]
+    return [{name: value for name, value in asdict(finding).items() if name not in ("personal", "plain")} for finding in findings]
 
 
 def _machine() -> list[Finding]:
@@ -100,7 +104,7 @@ def _cameras() -> list[Finding]:
                 "plug one in; on Linux your user must be in the group `video`; `--input synthetic:` needs none",
             )
         ]
-    return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras))]
+    return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras), personal=True)]
 
 
 def virtual_camera() -> Finding:
@@ -113,7 +117,7 @@ def virtual_camera() -> Finding:
         return Finding(name, State.OK, f"pyvirtualcam {version}; the driver is tried when it is used", DRIVERS[platform.system()])
     devices = sorted(VIRTUAL_DEVICES.glob("video*"))
     if not devices:
-        return Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"])
+        return Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"], plain=True)
     text = ", ".join(f"/dev/{device.name}" for device in devices)
     if EXCLUSIVE_CAPS.exists() and not EXCLUSIVE_CAPS.read_text().startswith("Y"):
         mend = "reload v4l2loopback with exclusive_caps=1"
@@ -174,7 +178,7 @@ def _disk() -> list[Finding]:
 
 
 def _packages() -> list[Finding]:
-    return [Finding("packages", State.OK, ", ".join(f"{name} {version}" for name, version in versions().items()))]
+    return [Finding("packages", State.OK, ", ".join(f"{name} {version}" for name, version in versions().items()), plain=True)]
 
 
 PROBES: tuple[Callable[[], list[Finding]], ...] = (

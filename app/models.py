@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engines.errors import ModelError
-from engines.family import Family, families
+from engines.family import Family, Kind, families
 from engines.registry import Registry
 from engines.store import embedded_models, verify
 from engines.store.catalog import Catalog, Commercial, Entry, load_catalog
-from engines.store.shelf import Card, Shelf
+from engines.store.shelf import SUFFIXES, Card, Shelf, checked_name
 
 if TYPE_CHECKING:
     from engines.store.pull import Progress
@@ -81,6 +81,8 @@ class Models:
         Raises ``ModelError``.
         ``family``: which one, for a graph that fits several. ``name``: what to call it; the catalogue's or the file's name otherwise.
         """
+        if name is not None:
+            checked_name(name)
         from engines.store.identify import identify
         from engines.store.pull import card_of
 
@@ -95,7 +97,7 @@ class Models:
         else:
             card = Card(
                 name=found.name,
-                file=path.name,
+                file=found.name + (path.suffix.lower() if path.suffix.lower() in SUFFIXES else SUFFIXES[0]),
                 sha256=found.sha256,
                 size=path.stat().st_size,
                 family=found.family,
@@ -107,10 +109,18 @@ class Models:
                 unverified=("licence",),
                 graph=found.graph,
             )
+        self._check_free(name or found.name, found.kind)
         card = replace(card, name=name or found.name, family=found.family, kind=found.kind, size=path.stat().st_size)
         if present is not None:
             card = replace(card, file=present.file)
         return {**self._card_row(self.shelf.take(path, card)), "told_by": str(found.told_by)}
+
+    def _check_free(self, name: str, kind: str) -> None:
+        """Raises ``ModelError`` for the name of a part that comes with the program: the file would never be taken for it."""
+        from app.parts import BUILT_IN
+
+        if name in list(BUILT_IN.get(Kind(kind), ())):
+            raise ModelError(f"{name} is the {kind} that comes with ffrt; give the file another name, as in --name my-{name}")
 
     def verify(self, asked: Sequence[str]) -> list[dict[str, Any]]:
         """Reads the files of the models named, or of all here and those that ship with ffrt: a row each, with ``ok`` and ``problem``."""

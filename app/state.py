@@ -46,6 +46,8 @@ class State(BaseModel):
     """Keys that work while another program has the keyboard."""
     start_live: bool = False
     """Go live as soon as the program has started."""
+    control: bool = False
+    """Other programs of this machine may control the window's line."""
     window: dict[str, str] = {}
     """The window's own: sizes and places as it writes them."""
 

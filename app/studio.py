@@ -27,6 +27,7 @@ from rt.frame import Frame
 from rt.lane import Witness
 from rt.metrics import Snapshot
 from rt.sinks.contract import Sink
+from rt.track.people import Register
 
 SNAPSHOT_S = 5.0
 """How long a snapshot waits for the next frame."""
@@ -62,6 +63,7 @@ class Studio:
         self._witness = _Tap(witness, self._filmed, self._shown)
         self._further_sinks = tuple(further_sinks)
         self._changed = changed
+        self._register = Register()  # of the people seen: written to by the line of the moment
         self._work = threading.Lock()  # held while something is started, stopped or changed
         self._guard = threading.Lock()  # of all below; held for moments
         self._settings = settings
@@ -179,7 +181,7 @@ class Studio:
 
     def _made(self, run: Settings) -> LiveSession:
         with nullcontext() if self._loaded else loading():  # the first brings the models' code with it, which stays
-            session = LiveSession(run, witness=self._witness, further_sinks=self._further_sinks)
+            session = LiveSession(run, witness=self._witness, further_sinks=self._further_sinks, register=self._register)
         self._loaded = True
         return session
 

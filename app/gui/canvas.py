@@ -41,7 +41,7 @@ class Scene:
     split: float | None = None
     """Where after begins, as a share of the picture's width as it is shown; None shows after alone."""
     chosen: frozenset[int] | None = None
-    """Ids of the faces that are worn, if not all are; their outlines are stronger."""
+    """Numbers of the people who are swapped, if not all are; their outlines are stronger."""
     names: tuple[str, str] | None = None
     """Of what is left and right of the split, where it is not before and after."""
     focused: bool = False
@@ -159,7 +159,7 @@ def _paint_faces(painter: QPainter, scene: Scene, area: QRectF, theme: Theme) ->
     assert scene.picture is not None
     place = scene.place(area)
     for face in scene.picture.faces:
-        is_worn = scene.chosen is None or face.id in scene.chosen
+        is_worn = scene.chosen is None or face.person in scene.chosen
         colour = QColor(theme.accent if face.state is FaceState.SEEN else theme.warn)
         colour.setAlpha(255 if is_worn else 130)
         painter.setBrush(Qt.BrushStyle.NoBrush)

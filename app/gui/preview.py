@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from app.gui.canvas import Canvas, Scene, SoftwareCanvas
 from app.gui.theme import Theme
 from app.gui.words import tr
+from rt.frame import TrackedFace
 from rt.sinks.preview import Picture, PreviewSink, Wanted
 
 DRAWING_VARIABLE = "FFRT_PREVIEW"
@@ -128,10 +129,16 @@ class Preview(QWidget):
         self._watch()
         self._canvas.update()
 
-    def set_chosen(self, faces: frozenset[int] | None) -> None:
-        """Ids of the faces that are worn, if not all are."""
-        self.scene.chosen = faces
-        self._canvas.update()
+    def set_chosen(self, people: frozenset[int] | None) -> None:
+        """Numbers of the people who are swapped, if not all are."""
+        if people != self.scene.chosen:
+            self.scene.chosen = people
+            self._canvas.update()
+
+    @property
+    def faces(self) -> tuple[TrackedFace, ...]:
+        """Of the picture that is shown."""
+        return () if self.scene.picture is None else self.scene.picture.faces
 
     def area(self) -> QRectF:
         """Where the picture lies in the widget."""

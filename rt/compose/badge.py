@@ -41,7 +41,11 @@ class Badge:
 
     def stamp(self, pixels: np.ndarray) -> None:
         """Paints the badge over ``pixels`` (uint8 [H, W, 3] BGR), in place."""
-        height, width = pixels.shape[:2]
+        plate, left, top = self.placed(*pixels.shape[:2])
+        pixels[top : top + plate.shape[0], left : left + plate.shape[1]] = plate
+
+    def placed(self, height: int, width: int) -> tuple[np.ndarray, int, int]:
+        """uint8 [h, w, 3] BGR, the same array for pictures of one size, and its left and top in a picture of that size."""
         plate = self._plates.get((height, width))
         if plate is None:
             plate = _plate(self.text, height, width)
@@ -49,7 +53,7 @@ class Badge:
         margin = min(plate.shape[0] // 2, (height - plate.shape[0]) // 2, (width - plate.shape[1]) // 2)
         top = margin if self.corner in (Corner.TOP_LEFT, Corner.TOP_RIGHT) else height - margin - plate.shape[0]
         left = margin if self.corner in (Corner.TOP_LEFT, Corner.BOTTOM_LEFT) else width - margin - plate.shape[1]
-        pixels[top : top + plate.shape[0], left : left + plate.shape[1]] = plate
+        return plate, left, top
 
 
 def _plate(text: str, height: int, width: int) -> np.ndarray:
