@@ -24,8 +24,8 @@ from standins.shelf import OTHERS, fill
 
 from app.gui import theme
 from app.gui.window import Window
-from app.presets import Preset, Presets
-from app.settings import InputSettings, LookSettings, Settings, SourceSettings
+from app.presets import Preset, Presets, SourcePreset
+from app.settings import InputSettings, LookSettings, Settings
 
 STEPS = int(os.environ.get("FFRT_MONKEY", "30"))
 SEED = int(os.environ.get("FFRT_SEED", "0" if STEPS <= 30 else str(random.SystemRandom().randrange(10**6))))
@@ -47,7 +47,7 @@ def window(qtbot: Any, qapp: Any, tmp_path: Path, shelf: Path, monkeypatch: pyte
     monkeypatch.setattr("app.gui.window.pictures", lambda: tmp_path)
     theme.apply(qapp, theme.LIGHT)
     Presets().save("Soft", Preset(look=LookSettings(opacity=0.4, smoothing=0.2)))
-    Presets().save("Hopper", Preset(look=LookSettings(), source=SourceSettings(photos=(HOPPER,))))
+    Presets().save("Hopper", Preset(look=LookSettings(), source=SourcePreset(photos=(HOPPER,))))
     Presets().save("Small", Preset(look=LookSettings(), input=InputSettings(spec=CAMERAS[1])))
     made = Window(Settings(input=InputSettings(spec=CAMERAS[0])), theme.LIGHT)
     made.resize(1280, 820)
