@@ -40,13 +40,8 @@ def worn_on(picture: np.ndarray, settings: Settings) -> np.ndarray:
     with TemporaryDirectory(prefix="ffrt-") as folder:
         file = Path(folder) / "still.png"
         cv2.imwrite(str(file), picture)
-        run = Settings(
-            source=settings.source,
-            look=settings.look,
-            input=InputSettings(spec=str(file)),
-            output=OutputSettings(null=True),
-            run=RunSettings(budget_ms=0),
-        )
+        still = {"input": InputSettings(spec=str(file)), "output": OutputSettings(null=True), "run": RunSettings(budget_ms=0)}
+        run = settings.model_copy(update=still)
         session = LiveSession(run, witness=witness)
         try:
             session.start()

@@ -42,6 +42,8 @@ class State(BaseModel):
     theme: Literal["light", "dark"] | None = None
     """None is the system's."""
     start_minimised: bool = False
+    hotkeys: bool = False
+    """Keys that work while another program has the keyboard."""
     start_live: bool = False
     """Go live as soon as the program has started."""
     control: bool = False

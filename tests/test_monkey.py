@@ -24,8 +24,8 @@ from standins.shelf import OTHERS, fill
 
 from app.gui import theme
 from app.gui.window import Window
-from app.presets import Preset, Presets
-from app.settings import InputSettings, LookSettings, Settings, SourceSettings
+from app.presets import Preset, Presets, SourcePreset
+from app.settings import InputSettings, LookSettings, Settings
 
 SHORT = 30
 """Of the suite."""
@@ -49,7 +49,7 @@ def window(qtbot: Any, qapp: Any, tmp_path: Path, shelf: Path, monkeypatch: pyte
     monkeypatch.setattr("app.gui.window.pictures", lambda: tmp_path)
     theme.apply(qapp, theme.LIGHT)
     Presets().save("Soft", Preset(look=LookSettings(opacity=0.4, smoothing=0.2)))
-    Presets().save("Hopper", Preset.of(Settings(source=SourceSettings(photos=(HOPPER,))), source=True))
+    Presets().save("Hopper", Preset(look=LookSettings(), source=SourcePreset(photos=(HOPPER,))))
     Presets().save("Small", Preset(look=LookSettings(), input=InputSettings(spec=CAMERAS[1])))
     made = Window(Settings(input=InputSettings(spec=CAMERAS[0])), theme.LIGHT)
     made.resize(1280, 820)

@@ -24,6 +24,7 @@ from app.gui.cards.camera import CameraCard
 from app.gui.cards.card import Bench, Card
 from app.gui.cards.face import FaceCard
 from app.gui.cards.framing import FramingCard
+from app.gui.cards.hotkeys import HotkeysCard
 from app.gui.cards.look import LookCard, look_cards
 from app.gui.cards.numbers import numbers_cards
 from app.gui.cards.outputs import OutputsCard, StreamsCard
@@ -131,6 +132,9 @@ class Window(QWidget):
         self.presets.offered.connect(self.message.say)
         self.presets.chosen.connect(lambda name: self._remember(lambda state: state.model_copy(update={"preset": name})))
         self.program.state_wished.connect(self._remember)
+        self.hotkeys = HotkeysCard(self.bench, kept)
+        self.hotkeys.state_wished.connect(self._remember)
+        self.hotkeys.pressed.connect(self._press, Qt.ConnectionType.QueuedConnection)
         self.comparing = Comparing(self.preview, self.control.studio, lambda: self.bench.worker("compare"), self.say)
         self.comparing.wear = lambda side: self.apply(side.change)
         self.presets.compare_wished.connect(lambda left, right: self.comparing.begin(left, right, self.settings))
@@ -215,7 +219,7 @@ class Window(QWidget):
         self.pages.add("look", tr("Look"), looks)
         self.pages.add("numbers", tr("Numbers"), self.truth)
         self.pages.add("presets", tr("Presets"), [self.presets])
-        self.pages.add("program", tr("Program"), [self.program, HelpCard(self.bench, pages=self.pages.count + 1)])
+        self.pages.add("program", tr("Program"), [self.program, self.hotkeys, HelpCard(self.bench, pages=self.pages.count + 1)])
         self.cards = self.pages.cards
         for card in self.cards:
             card.changed.connect(self.apply)
@@ -256,6 +260,14 @@ class Window(QWidget):
             QShortcut(QKeySequence(str(number)), self, partial(self.face.wear_number, number))
         for number in range(1, self.pages.count + 1):
             QShortcut(QKeySequence(f"Alt+{number}"), self, partial(self.pages.open, number - 1))
+
+    def _press(self, name: str) -> None:
+        """A key of those that work everywhere (``app.hotkeys.KEYS``)."""
+        what, _, number = name.partition(" ")
+        if what == "face":
+            self.face.wear_number(int(number))
+        else:
+            {"live": self.toggle_live, "snapshot": self.take_snapshot}[what]()
 
     def _view_buttons(self) -> Flow:
         row = Flow()
