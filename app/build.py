@@ -14,7 +14,7 @@ from engines.family import Kind
 from engines.identity.contract import Recogniser
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
-from engines.swap.contract import Swapper
+from engines.swap.contract import ScalableSwapper, Swapper
 from rt.budget import BudgetOptions
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.framing import FramedSource, Framing
@@ -135,6 +135,18 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
         badge=_badge(settings),
         faces=chosen.max_faces,
     )
+
+
+def remarks(settings: Settings, look: Look) -> tuple[str, ...]:
+    """What of ``settings`` does nothing here, or shows a face that somebody may think hidden: a sentence each, for the user."""
+    said: list[str] = []
+    if look.swapper is None or not look.swaps:
+        return ("no --source was given: the picture passes as it is, with the face that is filmed",)
+    if settings.source.photos and not look.swapper.needs_photo:
+        said.append(f"{look.swapper.name} draws one person alone: --source is not used")
+    if settings.look.pixel_boost > 1 and (not isinstance(look.swapper, ScalableSwapper) or look.swapper.smaller is None):
+        said.append(f"{look.swapper.name} has one size: --pixel-boost changes nothing")
+    return tuple(said)
 
 
 def restyled(look: Look, settings: Settings) -> Look:

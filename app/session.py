@@ -154,6 +154,9 @@ class LiveSession:
             switch_over(self.line)
             self.settings = settings
 
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know of what was asked for and does nothing, a sentence each. Before ``start``."""
+        return build.remarks(self.settings, self._looks[0])
     def _restyled(self, look: Look, device: Device, settings: Settings) -> Look:
         with device.current():
             return build.redressed(build.restyled(look, settings), self.settings, settings)

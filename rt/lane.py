@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
-from engines.device.contract import Device, Stream
+from engines.device.contract import Device, Event, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
 from engines.swap.contract import BatchSwapper, MatchesColours, Patch
@@ -39,6 +41,18 @@ class Witness(Protocol):
     def after(self, frame: Frame) -> None: ...
 
 
+@dataclass(slots=True)
+class LaneCount:
+    """What a lane did in all. Written by the thread of ``process``; any thread may read it."""
+
+    frames: int = 0
+    busy_ns: int = 0
+    """Of the device, by its own events: from the beginning of a frame's first step to the end of its last."""
+    bytes_up: int = 0
+    """Of pictures, from the host's memory to the device's."""
+    bytes_down: int = 0
+
+
 class Lane:
     """Takes one frame at a time. ``process`` and ``close`` belong to one thread."""
 
@@ -52,6 +66,7 @@ class Lane:
     ) -> None:
         """``slow_ms``: as ``rt.stage.Stages`` takes it. Raises ``DeviceError``."""
         self.name = device.name
+        self.count = LaneCount()
         self._stages = Stages(clock, slow_ms)
         self._witness = witness
         self._device = device
@@ -88,13 +103,23 @@ class Lane:
             upload.enqueue(self._witness.before, frame, reads=(pixels,))
         upload.upload(pixels, image)
         compute.wait(upload.record())
-        for name, step in self._steps(look):
-            compute.enqueue(self._stages.run, name, step, frame, image, look, reads=(image,), writes=(image,))
+        steps = self._steps(look)
+        points = [compute.mark()]
+        for name, step in steps:
+            compute.enqueue(self._stages.slowed, name, step, frame, image, look, reads=(image,), writes=(image,))
+            points.append(compute.mark())
         download.wait(compute.record())
         download.download(image, pixels)
         if self._witness is not None:
             download.enqueue(self._witness.after, frame, reads=(pixels,))
         download.record().synchronize()
+        frame.marks |= {name: _ns(begin, end) for (name, _), (begin, end) in zip(steps, pairwise(points), strict=True)}
+        self._note(_ns(points[0], points[-1]), 0 if image is pixels else pixels.nbytes)
+
+    def _note(self, busy_ns: int, moved: int) -> None:
+        count = self.count
+        count.frames, count.busy_ns = count.frames + 1, count.busy_ns + busy_ns
+        count.bytes_up, count.bytes_down = count.bytes_up + moved, count.bytes_down + moved
 
     def settle(self) -> None:
         """After an error: returns when nothing of what was given is under way any more. Raises what the device fails with then."""
@@ -163,6 +188,10 @@ class Lane:
     def _badge(self, frame: Frame, image: Any, look: Look) -> None:
         assert look.badge is not None
         look.badge.stamp(image)
+
+
+def _ns(begin: Event, end: Event) -> int:
+    return round(end.elapsed_ms(begin) * 1e6)
 
 
 def _finish(look: Look, last: bool) -> dict[str, float]:

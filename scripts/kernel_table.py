@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 from pathlib import Path
 
 from rt.compose.kernels.declared import KERNELS
 from rt.compose.kernels.nvrtc import CHIPS, Usage, compile_for, usage_of
+from rt.compose.launches import SWAP, launches
 
 TOP = """# Kernels
 
 Written by `make test-kernels`, which compiles every kernel of `rt/compose/kernels/` with NVRTC for every chip. A cell is registers of a
 thread; `+ n B` is shared memory of a block; spills would be named and fail the tests. Their time has not been measured on a GPU yet.
+
+## What a frame launches
+
+With one face, outside of the networks (`rt/compose/launches.py`; `tests/test_compose_device.py` counts it). A frame that is recorded as a
+graph launches all of it as one. Masks that are drawn cost no launch of their own.
+"""
+
+KERNELS_HEAD = """
+## Registers
 """
 
 
@@ -26,8 +37,25 @@ def main(path: str) -> None:
     head = ["file", "kernel", "block", *CHIPS]
     rows = [[kernel.file, f"`{name}`", "×".join(map(str, kernel.block)), *(_cell(usages[name][chip]) for chip in CHIPS)]
             for name, kernel in KERNELS.items()]  # fmt: skip
-    lines = ["| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows]]
-    Path(path).write_text(TOP + "\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    Path(path).write_text("\n".join([TOP, *_table(_launch_rows()), KERNELS_HEAD, *_table([head, *rows]), ""]), encoding="utf-8")
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """The first row is the head."""
+    return ["| " + " | ".join(cells) + " |" for cells in [rows[0], ["---"] * len(rows[0]), *rows[1:]]]
+
+
+def _launch_rows() -> list[list[str]]:
+    rows = [["swapper", "enhancer", "seam matched", "sharpened", "badge", "launches", "of them"]]
+    for swapper in SWAP:
+        for chosen in product((False, True), repeat=4):
+            enhanced, seamless, sharpened, badge = chosen
+            if badge and not all(chosen):
+                continue  # one more, always
+            planned = launches(swapper, enhanced=enhanced, seamless=seamless, sharpened=sharpened, badge=badge)
+            marks = ["yes" if each else "" for each in chosen]
+            rows.append([swapper, *marks, str(len(planned)), " ".join(f"`{name}`" for name in planned)])
+    return rows
 
 
 def _cell(usage: Usage) -> str:

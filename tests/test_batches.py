@@ -261,7 +261,7 @@ def test_an_aligner_asks_its_model_once(picture: np.ndarray, tmp_path: Path) -> 
     model = families["insight_106"].open(model_file(insight_106(tmp_path / "2d106det.onnx"), "insight_106"), FolderKit())
     model._view._network._session = counted = Counted(model._view._network._session)
     made, _ = swapper(tmp_path, "batch", 1)
-    made._aligner = ModelAligner(model)
+    made.aligner = ModelAligner(model)
     made.swap_all(picture, FACES, np.zeros((1, 512), np.float32))
     assert counted.batches == [3]
 

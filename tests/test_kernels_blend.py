@@ -178,7 +178,7 @@ def membrane_of(kernels: HostKernels, cells: np.ndarray) -> np.ndarray:
     scratch, membrane = Guarded((4 * 4096,), np.float32), Guarded((rows, columns, 3))
     face = records.new_faces(1)
     records.set_box(face, 0, 0, columns, rows, 1)  # of a patch so small that its cells are its pixels
-    run(kernels, "seam_poisson", (512, 1, 1), cells, records.words(face), scratch.array, membrane.array)
+    run(kernels, "seam_poisson", (512, 1, 1), cells, records.words(face), 1.0, scratch.array, membrane.array)
     scratch.check()
     return membrane.check().astype(int) - 128
 

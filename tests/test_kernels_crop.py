@@ -117,7 +117,7 @@ def test_a_paste_is_the_processors_and_touches_its_box_alone(
     records.set_paste(face, plan, SIGNED, opacity)
     words = records.words(face)
     shape, box = (frame.array, width, height, frame.array.strides[0]), (plan.width, plan.height, 1)
-    run(kernels, "paste_planes", box, *shape, words, planes, side, 1, soft_box(side), None, None, None)
+    run(kernels, "paste_planes", box, *shape, words, planes, side, 1, soft_box(side), None, None, None, None, None)
     assert np.abs(frame.check().astype(int) - wanted).max() <= 1
     outside = np.ones((height, width), bool)
     outside[plan.top : plan.top + plan.height, plan.left : plan.left + plan.width] = False
@@ -137,9 +137,9 @@ def test_a_paste_in_two_steps_is_the_one_in_one(kernels: HostKernels) -> None:
     records.set_paste(face, plan, UNIT, 0.7)
     words, box = records.words(face), (plan.width, plan.height, 1)
     source = (planes, side, 2, soft_box(2 * side), shown)
-    run(kernels, "paste_planes", box, once, 120, 90, 360, words, *source, limit, fit)
+    run(kernels, "paste_planes", box, once, 120, 90, 360, words, *source, limit, None, None, fit)
     pixels, alpha = Guarded((plan.height, plan.width, 3)), Guarded((plan.height, plan.width))
-    run(kernels, "planes_to_patch", box, words, *source, None, pixels.array, alpha.array)
+    run(kernels, "planes_to_patch", box, words, *source, None, None, None, pixels.array, alpha.array)
     run(kernels, "lay_patch", box, twice, 120, 90, 360, words, pixels.check(), alpha.check(), limit, fit, None)
     np.testing.assert_array_equal(once, twice)
     assert (once != frame).any()
@@ -203,6 +203,28 @@ def test_sharpening_is_an_unsharp_mask(kernels: HostKernels, planes: int, side: 
     np.testing.assert_allclose(out.check(), values + amount * (values - blurred), atol=1e-5)
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 260), st.integers(1, 60), st.integers(0, 20), st.integers(0, 9), st.floats(0, 1), st.integers(0, 99))
+def test_what_was_laid_is_sharpened_as_by_the_processor(
+    kernels: HostKernels, width: int, height: int, left: int, top: int, amount: float, seed: int
+) -> None:
+    """OpenCV blurs with whole numbers: a level of the blur is one and a half of what is added."""
+    frame = Guarded.of(cv2.GaussianBlur(noise(height + top + 2, width + left + 1, seed=seed), (0, 0), 1))
+    patch = Patch(np.zeros((height, width, 3), np.uint8), noise(height, width, 1, seed + 2)[..., 0].copy(), left, top)
+    wanted = frame.array.copy()
+    host.sharpen(wanted, patch, amount)
+    face, finish = records.new_faces(1), np.full(3 + records.RADIUS_MAX, np.nan, np.float32)
+    records.set_box(face, left, top, width, height, 1)
+    records.set_finish(finish, host.sharpen_sigma(width), round(amount * host.SHARPEN_MOST * 256))
+    shape = (frame.array, frame.array.shape[1], frame.array.shape[0], frame.array.strides[0], records.words(face), finish)
+    rows = Guarded((height, width * 3), np.float32, 0)
+    run(kernels, "sharpen_rows", (width, height, 1), *shape, rows.array)
+    run(kernels, "sharpen_columns", (width, height, 1), *shape, rows.check(), patch.alpha)
+    off = np.abs(frame.check().astype(int) - wanted)
+    assert off.max() <= 2
+    assert off.mean() < 0.1
+
+
 def test_a_crop_pasted_back_is_the_picture(kernels: HostKernels) -> None:
     """Algebra: a whole shift has no samples between pixels."""
     image, matrix = noise(60, 60), np.array([[1, 0, -10], [0, 1, -20]], np.float32)
@@ -214,7 +236,7 @@ def test_a_crop_pasted_back_is_the_picture(kernels: HostKernels) -> None:
     records.set_paste(face, plan, UNIT, 1)
     out = np.zeros_like(image)
     full = np.full((30, 30), 255, np.uint8)
-    run(kernels, "paste_planes", (plan.width, plan.height, 1), out, 60, 60, 180, records.words(face), planes, 30, 1, full, None, None, None)
+    run(kernels, "paste_planes", (plan.width, plan.height, 1), out, 60, 60, 180, records.words(face), planes, 30, 1, full, *5 * (None,))
     np.testing.assert_array_equal(out[20:50, 10:40], image[20:50, 10:40])
     out[20:50, 10:40] = 0
     assert not out.any()

@@ -88,13 +88,13 @@ class Drawn:
     def patch(self, limit: np.ndarray | None = None) -> Patch:
         self.raster()
         pixels, alpha = Guarded((self.height, self.width, 3)), Guarded((self.height, self.width))
-        source = (self.vertices, self._tables.triangles, self.texture, len(self.texture), limit, self.nearest.array)
+        source = (self.vertices, self._tables.triangles, self.texture, len(self.texture), limit, None, None, self.nearest.array)
         run(self._kernels, "mesh_patch", self.box, self.face, *source, pixels.array, alpha.array)
         return Patch(pixels.check(), alpha.check(), *self.plan.box[:2])
 
     def draw(self, frame: np.ndarray, limit: np.ndarray | None) -> None:
         self.raster()
-        source = (self.vertices, self._tables.triangles, self.texture, len(self.texture), limit, self.nearest.array)
+        source = (self.vertices, self._tables.triangles, self.texture, len(self.texture), limit, None, None, self.nearest.array)
         run(self._kernels, "mesh_draw", self.box, frame, frame.shape[1], frame.shape[0], frame.strides[0], self.face, *source)
 
 

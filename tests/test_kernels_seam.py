@@ -26,7 +26,7 @@ def smooth(height: int, width: int, seed: int) -> np.ndarray:
     return np.clip(cv2.resize(few, (width, height), interpolation=cv2.INTER_LINEAR) + grain, 0, 255).astype(np.uint8)
 
 
-def joined(kernels: HostKernels, frame: np.ndarray, patch: Patch) -> np.ndarray:
+def joined(kernels: HostKernels, frame: np.ndarray, patch: Patch, strength: float = 1.0) -> np.ndarray:
     """``frame`` with the patch laid over it seamlessly, by the device's kernels."""
     out, (height, width) = frame.copy(), patch.alpha.shape
     _, columns, rows = host.seam_cells(width, height)
@@ -35,21 +35,23 @@ def joined(kernels: HostKernels, frame: np.ndarray, patch: Patch) -> np.ndarray:
     shape, words = (out, out.shape[1], out.shape[0], out.strides[0]), records.words(face)
     cells, membrane, scratch = Guarded((rows, columns, 7)), Guarded((rows, columns, 3)), Guarded((4 * 4096,), np.float32)
     run(kernels, "seam_cells", (32 * 48, 48, 1), *shape, words, patch.pixels, patch.alpha, cells.array)
-    run(kernels, "seam_membrane", (512, 1, 1), cells.check(), words, scratch.array, membrane.array)
+    run(kernels, "seam_membrane", (512, 1, 1), cells.check(), words, strength, scratch.array, membrane.array)
     scratch.check()
     run(kernels, "lay_patch", (width, height, 1), *shape, words, patch.pixels, patch.alpha, None, None, membrane.check())
     return out
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 200), st.integers(1, 150), st.integers(0, 9), st.integers(0, 9), st.integers(0, 99))
-def test_a_seam_is_matched_as_by_the_processor(kernels: HostKernels, width: int, height: int, left: int, top: int, seed: int) -> None:
+@given(st.integers(1, 200), st.integers(1, 150), st.integers(0, 9), st.integers(0, 9), st.floats(0, 1), st.integers(0, 99))
+def test_a_seam_is_matched_as_by_the_processor(
+    kernels: HostKernels, width: int, height: int, left: int, top: int, strength: float, seed: int
+) -> None:
     frame = smooth(height + top + 3, width + left + 2, seed)
     alpha = cv2.resize(soft_box(100), (width, height), interpolation=cv2.INTER_AREA)
     patch = Patch(smooth(height, width, seed + 7), alpha, left, top)
-    made = joined(kernels, frame, patch)
+    made = joined(kernels, frame, patch, strength)
     wanted = frame.copy()
-    host.match_seam(wanted, patch)
+    host.match_seam(wanted, patch, strength)
     host.blend(wanted, patch)
     assert np.abs(made.astype(int) - wanted).max() <= 1
 

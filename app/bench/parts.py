@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.resources import files
@@ -20,6 +21,7 @@ import numpy as np
 from app.report import machine, versions
 from engines.align import five_of_mesh, similarity, template
 from engines.detect import detectors
+from engines.device.host import HostDevice
 from engines.identity.photo import open_photo
 from engines.landmarks.facemesh import FaceMesh, roi_from_points
 from engines.landmarks.find import find_faces
@@ -29,8 +31,11 @@ from engines.session import open_session
 from engines.store import embedded_model
 from engines.swap import swappers
 from engines.swap.contract import SourceFace, Swapper
+from rt.compose.device import DeviceCompositor
+from rt.compose.kernels.idle import IdleKernels
 from rt.compose.lay import covers_of, lay
-from rt.options import Blending
+from rt.frame import FaceState, Frame, TrackedFace
+from rt.options import Blending, Look
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
@@ -69,17 +74,21 @@ Task = tuple[str, Callable[[], object]]
 
 def run_parts_bench(rounds: int, progress: Callable[[int, int, str], None]) -> dict[str, Any]:
     """JSON-ready: ``costs``, ``versions``, ``machine``. Seconds to a minute, on the calling thread."""
-    groups = list(_groups())
     costs: list[dict[str, Any]] = []
-    for done, (scene, tasks) in enumerate(groups):
-        progress(done, len(groups), f"{tasks[0][0]}, {scene.name}, {scene.face_px} px")
-        costs += [asdict(cost) for cost in _measured(scene, tasks, rounds)]
+    with ExitStack() as open_parts:
+        groups = list(_groups(open_parts))
+        for done, (scene, tasks) in enumerate(groups):
+            progress(done, len(groups), f"{tasks[0][0]}, {scene.name}, {scene.face_px} px")
+            costs += [asdict(cost) for cost in _measured(scene, tasks, rounds)]
     progress(len(groups), len(groups), "done")
     return {"costs": costs, "rounds": rounds, "versions": versions(), "machine": machine()}
 
 
-def _groups() -> Iterator[tuple[Scene, list[Task]]]:
-    """What is to be compared stands in one group: its rounds take turns, so that a machine that slows down slows all of it."""
+def _groups(open_parts: ExitStack) -> Iterator[tuple[Scene, list[Task]]]:
+    """What is to be compared stands in one group: its rounds take turns, so that a machine that slows down slows all of it.
+
+    ``open_parts``: closes what is open once all is measured.
+    """
     for face_px in (300, 500):
         scene = _scene("720p", face_px)
         yield (
@@ -101,6 +110,14 @@ def _groups() -> Iterator[tuple[Scene, list[Task]]]:
                 ("  with seamless blending", _swapping(scene, swappers["echo"](), blending=Blending.SEAMLESS)),
             ],
         )
+    scene = _scene("1080p", 300)
+    yield (
+        scene,
+        [
+            ("a frame on a device, all but its kernels: mesh", _launching(scene, swappers["mesh"](), open_parts)),
+            ("  neural swap", _launching(scene, swappers["echo"](), open_parts)),
+        ],
+    )
     yield _scene("720p", 300), _networks()
 
 
@@ -145,6 +162,22 @@ def _swapping(scene: Scene, swapper: Swapper, masks: tuple[Mask, ...] = (), blen
         lay(out, patch, covers, blending, 1.0)
 
     return swap
+
+
+def _launching(scene: Scene, swapper: Swapper, open_parts: ExitStack) -> Callable[[], object]:
+    """What a device's compositor costs the thread that gives it a frame: planning, pieces that go up, launches. Mouth mask, seamless."""
+    (photo,) = find_faces(scene.image, detectors["blazeface-full"](), FaceMesh())
+    identity = swapper.prepare([SourceFace(scene.image, photo, scene.name)])
+    look = Look(swapper, identity, masks=(masks["mouth"](),), blending=Blending.SEAMLESS)
+    stream, compositor, clock = HostDevice().stream("compute"), DeviceCompositor(IdleKernels()), _Ticks()
+    open_parts.callback(stream.close)
+    face, image = TrackedFace(1, scene.points, FaceState.SEEN, 1.0), scene.image.copy()
+
+    def give() -> None:
+        compositor.compose(stream, Frame(scene.image, 0, clock(), faces=(face,)), image, look)
+        stream.record().synchronize()
+
+    return give
 
 
 def _hard_paste(scene: Scene) -> Callable[[], object]:

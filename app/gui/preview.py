@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import cast
 
+import cv2
+import numpy as np
 from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QFocusEvent, QHideEvent, QKeyEvent, QKeySequence, QMouseEvent, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
@@ -44,6 +46,7 @@ class Preview(QWidget):
         self._sink = sink
         self._running = False
         self._held = False
+        self._still = False
         self.scene = Scene(theme)
         self.setMinimumSize(320, 180)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -76,6 +79,7 @@ class Preview(QWidget):
         """While not running nothing is taken and the message is shown."""
         self._running = running
         if not running:
+            self.let_go()
             self._later.stop()
             self.scene.picture = None
             self._sink.clear()
@@ -96,6 +100,28 @@ class Preview(QWidget):
     def split(self) -> float | None:
         """Where after begins, as a share of the picture's width; None shows after alone."""
         return self.scene.split
+
+    def hold(self, left: np.ndarray, right: np.ndarray, names: tuple[str, str]) -> None:
+        """Shows two pictures (uint8 [H, W, 3] BGR, of one size) beside the split instead of what comes, until ``let_go``."""
+        turned = self.scene.mirrored and not cast("Canvas", self._canvas).scales
+        before, after = (cv2.cvtColor(side[:, ::-1] if turned else side, cv2.COLOR_BGR2BGRA) for side in (left, right))
+        self.scene.picture = Picture(after, before, turned, (right.shape[1], right.shape[0]), (), -1, 0)
+        self.scene.names = names
+        self._still = True
+        self._canvas.update()
+
+    def let_go(self) -> None:
+        """Shows what comes again."""
+        if self._still:
+            self._still = False
+            self.scene.names = None
+            self.scene.picture = None
+            self._watch()
+            self._canvas.update()
+
+    @property
+    def holds(self) -> bool:
+        return self._still
 
     def set_option(self, name: str, on: bool) -> None:
         """``mirrored``, ``actual_size``, ``outlines`` or ``landmarks``."""
@@ -153,7 +179,7 @@ class Preview(QWidget):
             self._take()
 
     def _take(self) -> None:
-        if not self._running or not self._sink.wanted.visible:
+        if self._still or not self._running or not self._sink.wanted.visible:
             return
         picture: Picture | None = self._sink.take()
         if picture is None:

@@ -58,6 +58,7 @@ QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus { border: 1px solid $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
 QPushButton:disabled, QToolButton:disabled { color: $muted; }
+QPushButton#entry { text-align: left; }
 QPushButton#live { background: $accent; color: $on_accent; border: none; border-radius: 12px; font-size: 18px; font-weight: 600;
   min-height: 52px; }
 QPushButton#live:hover, QPushButton#primary:hover { background: $accent_hover; }
@@ -92,6 +93,9 @@ QCheckBox::indicator:disabled { border-color: $line; }
 QCheckBox::indicator { width: 18px; height: 18px; border-radius: 5px; border: 1px solid $muted; background: $page; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: none; }
 QCheckBox:focus { color: $accent; }
+QToolButton::menu-indicator { image: none; }
+QProgressBar { background: $line; border: none; border-radius: 3px; min-height: 6px; max-height: 6px; }
+QProgressBar::chunk { background: $accent; border-radius: 3px; }
 QSlider { background: transparent; min-height: 24px; }
 QSlider::groove:horizontal { height: 4px; border-radius: 2px; background: $line; }
 QSlider::sub-page:horizontal { height: 4px; border-radius: 2px; background: $accent; }

@@ -24,14 +24,16 @@ from app.gui.cards.camera import CameraCard
 from app.gui.cards.card import Bench, Card
 from app.gui.cards.face import FaceCard
 from app.gui.cards.framing import FramingCard
-from app.gui.cards.look import look_cards
+from app.gui.cards.look import LookCard, look_cards
 from app.gui.cards.numbers import numbers_cards
 from app.gui.cards.outputs import OutputsCard, StreamsCard
 from app.gui.cards.part import PartCard
 from app.gui.cards.presets import PresetsCard
 from app.gui.cards.program import HelpCard, ProgramCard
+from app.gui.comparing import Comparing
 from app.gui.flow import Flow
 from app.gui.intake import Intake
+from app.gui.jobs_panel import JobsPanel
 from app.gui.live import Change, LiveControl, LiveState, Pulse
 from app.gui.memory import Memory, from_text, to_text
 from app.gui.notice import Notice
@@ -39,12 +41,13 @@ from app.gui.numbers import NumbersBar
 from app.gui.pages import Pages
 from app.gui.people import PeopleStrip
 from app.gui.preview import Preview
-from app.gui.snapshot import new_snapshot, pictures, save_picture
+from app.gui.snapshot import new_snapshot, pictures, save_picture, show_folder
 from app.gui.theme import Theme
 from app.gui.trouble import TroublePage
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.history import History
+from app.jobs import Job
 from app.offers import parts_of
 from app.settings import LookSettings, PeopleSettings, Settings, SourceSettings
 from app.state import State, StateFile
@@ -104,7 +107,9 @@ class Window(QWidget):
         self.control.failed.connect(self.say)
         self.control.ended.connect(self.say)
         self.control.pulsed.connect(self._show_pulse)
-        self.bench = Bench(lambda: self._theme)
+        self.jobs = JobsPanel()
+        self._opening: Job | None = None
+        self.bench = Bench(lambda: self._theme, self.jobs.jobs)
         kept = State() if memory is None else memory[1]
         self.memory = None if memory is None else Memory(*memory, self.bench.worker("state"))
         self.message = Notice()
@@ -123,10 +128,13 @@ class Window(QWidget):
         self.framing = FramingCard(self.bench)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
-        self.presets, self.program = PresetsCard(self.bench), ProgramCard(self.bench, kept)
+        self.presets, self.program = PresetsCard(self.bench, gallery=self.face.gallery), ProgramCard(self.bench, kept)
         self.presets.offered.connect(self.message.say)
         self.presets.chosen.connect(lambda name: self._remember(lambda state: state.model_copy(update={"preset": name})))
         self.program.state_wished.connect(self._remember)
+        self.comparing = Comparing(self.preview, self.control.studio, lambda: self.bench.worker("compare"), self.say)
+        self.comparing.wear = lambda side: self.apply(side.change)
+        self.presets.compare_wished.connect(lambda left, right: self.comparing.begin(left, right, self.settings))
         self.intake = Intake(self.face, self.camera, self.message)
         self.truth = numbers_cards(self.bench)
         self.pages = Pages(lambda: self._theme)
@@ -172,7 +180,7 @@ class Window(QWidget):
             return save_picture(self.control.studio.snapshot(), place)
 
         def taken(path: Path) -> None:
-            self.message.say(tr("Kept as {file}").format(file=path))
+            self.message.say(tr("Kept as {file}").format(file=path), tr("Show the folder"), partial(show_folder, path.parent))
 
         self.bench.worker("snapshot").run(take, taken, lambda error: self.say(shown_error(error)))
 
@@ -187,6 +195,11 @@ class Window(QWidget):
 
     def say(self, text: str) -> None:
         self.message.say(text)
+
+    def tell_control(self, address: str, problem: str) -> None:
+        """Where other programs reach ffrt is shown on the program's page; that they cannot is said at once."""
+        if problem:
+            self.say(problem)
 
     def tell_trouble(self, error: BaseException) -> None:
         """Something that nobody expected: a page with what can be passed on. Whatever runs goes on."""
@@ -208,17 +221,21 @@ class Window(QWidget):
         for card in self.cards:
             card.changed.connect(self.apply)
             card.said.connect(self.say)
+            if isinstance(card, LookCard):
+                card.offered.connect(self.message.say)
             if isinstance(card, PartCard):
                 card.dragged.connect(self.apply)
                 card.settled.connect(self._history.settle)
         self.live_button = QPushButton()
         self.live_button.setObjectName("live")
         self.live_button.clicked.connect(self.toggle_live)
+        self.pages.foot.addWidget(self.jobs)
         self.pages.foot.addWidget(self.live_button)
         stage = QVBoxLayout()
         stage.setSpacing(12)
         stage.addWidget(self.message)
         stage.addWidget(self.preview, 1)
+        stage.addWidget(self.comparing.bar)
         stage.addWidget(self.people)
         stage.addLayout(self._view_buttons())
         stage.addWidget(self.numbers)
@@ -319,6 +336,7 @@ class Window(QWidget):
         self.live_button.setProperty("live", live)
         self.live_button.style().polish(self.live_button)
         self.preview.set_running(live)
+        self._list_opening(state)
         self.preview.say(
             {
                 LiveState.IDLE: tr("Choose a face, then go live."),
@@ -329,10 +347,19 @@ class Window(QWidget):
         )
         self.people.setVisible(live)
         if not live:
+            self.comparing.end()
             self.numbers.clear()
             self.people.clear()
         for card in self.cards:
             card.show_state(state)
+
+    def _list_opening(self, state: LiveState) -> None:
+        if state is LiveState.STARTING and self._opening is None:
+            self._opening = self.bench.jobs.begin(tr("Opening the camera and the models…"), lambda: self.control.go(False))
+        elif state is not LiveState.STARTING and self._opening is not None:
+            self._opening.end()
+            self.bench.jobs.forget(self._opening.view.number)
+            self._opening = None
 
     def _note_age(self, picture: Picture) -> None:
         age_ms = (self._clock.now_ns() - picture.captured_ns) / 1e6
@@ -372,6 +399,7 @@ class Window(QWidget):
         self._remember(lambda state: state.model_copy(update={"window": {**state.window, **layout}}))
         if self.memory is not None:
             self.memory.write()
+        self.jobs.close_jobs()
         self.control.close()
         for card in self.cards:
             card.shut()

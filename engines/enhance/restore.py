@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
+from engines.crop_model import CropRecipe, deliver, fetched
 from engines.errors import ModelError
 from engines.face import Patch
 from engines.family import Graph, Kit, ModelFile, built_otherwise, shape_differences
@@ -26,7 +28,7 @@ class Restorer:
         """``place``: a key of ``engines.align.TEMPLATES``. ``others``: what further inputs are always given, by name."""
         self.name = network.name
         self._network = network
-        self._aligner = aligner
+        self.aligner = aligner
         self._side = side_of(network.picture)
         self._template = template(place, self._side)
         self._others = dict(others or {})
@@ -38,27 +40,41 @@ class Restorer:
 
     def enhance_all(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Patch | None]:
         """See ``engines.enhance.contract.BatchEnhancer``. One run of the network, where its graph takes any number of pictures."""
-        matrices = places(self._aligner, image, faces, self._template)
+        matrices = places(self.aligner, image, faces, self._template)
         seen = [matrix for matrix in matrices if matrix is not None]
         patches = iter(self._restored(image, seen) if seen else [])
         return [None if matrix is None else next(patches) for matrix in matrices]
 
+    @property
+    def crops(self) -> CropRecipe:
+        """See ``engines.crop_model.CropModel``."""
+        return CropRecipe(self._template, self._side, 1, SIGNED, SIGNED, says_mask=False)
+
+    def infer(self, planes: Any, identity: None, pictures: Any, shown: None) -> None:
+        """See ``engines.crop_model.CropModel``."""
+        deliver(self._checked(self._network.run_each(fetched(planes), self._others), len(planes)), pictures)
+
     def _restored(self, image: np.ndarray, matrices: Sequence[np.ndarray]) -> list[Patch | None]:
-        shape = (len(matrices), 3, self._side, self._side)
-        results = self._network.look_each([crop_bgr(image, matrix, self._side) for matrix in matrices], SIGNED, self._others)
-        if not results or results[0].shape != shape:
-            raise self._network.wrong(results, str(list(shape)))
-        if not np.isfinite(results[0].sum()):  # one sum is enough: what is no number stays none in it
-            raise ModelError(f"{self.name} gave values that are no numbers, a face of black; use the float32 file of this model")
+        crops = [crop_bgr(image, matrix, self._side) for matrix in matrices]
         patches = []
-        for picture, matrix in zip(results[0], matrices, strict=True):
+        pictures = self._checked(self._network.look_each(crops, SIGNED, self._others), len(crops))
+        for picture, matrix in zip(pictures, matrices, strict=True):
             SIGNED.to_picture(picture, self._crop)
             patches.append(paste(self._crop, soft_box(self._side), matrix, image.shape))
         return patches
 
+    def _checked(self, results: list[np.ndarray], count: int) -> np.ndarray:
+        """float32 [count, 3, S, S] of what the network gave. Raises ``ModelError`` for something else."""
+        shape = (count, 3, self._side, self._side)
+        if not results or results[0].shape != shape:
+            raise self._network.wrong(results, str(list(shape)))
+        if not np.isfinite(results[0].sum()):  # one sum is enough: what is no number stays none in it
+            raise ModelError(f"{self.name} gave values that are no numbers, a face of black; use the float32 file of this model")
+        return results[0]
+
     def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
         """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
-        return aligned_crop(self._aligner, image, points, self._template, self._side)
+        return aligned_crop(self.aligner, image, points, self._template, self._side)
 
 
 def side_of(spec: TensorSpec) -> int:

@@ -95,8 +95,8 @@ def _segments(ends: np.ndarray, radius: float, what: int) -> np.ndarray:
 def drawn(segments: np.ndarray, ramp: Ramp, shape: tuple[int, ...]) -> np.ndarray:
     """uint8 of ``shape`` [H, W]: the levels of the union of all ``segments``."""
     out = np.empty(shape, np.uint8)
-    far, inside = np.float32(1e9), np.zeros(shape, np.uint8)
-    distance, edge = np.full(shape, far, np.float32), np.full(shape, far, np.float32)
+    inside = np.zeros(shape, np.uint8)
+    distance, edge = np.full(shape, 1e9, np.float32), np.full(shape, 1e18, np.float32)
     _measure(segments, float(ramp.reach + 1), distance, edge, inside)
     _levels(distance, ramp.numbers(), out)
     return out
@@ -106,40 +106,46 @@ def drawn(segments: np.ndarray, ramp: Ramp, shape: tuple[int, ...]) -> np.ndarra
 def _measure(segments: np.ndarray, reach: float, distance: np.ndarray, edge: np.ndarray, inside: np.ndarray) -> None:
     """``distance`` float32 [H, W], large before: signed distance to the union where it is less than ``reach``, else something beyond.
 
-    Only pixels near a segment are looked at; ``edge`` (large before) and ``inside`` (0 before) are for one polygon at a time.
+    Only pixels near a segment are looked at. ``edge`` (the squared way to it, large before) and ``inside`` (0 before) are for one polygon,
+    or for capsules of one thickness, at a time: one root for all of them.
     """
     height, width = distance.shape
+    first_x, first_y, last_x, last_y = width, height, -1, -1
     for k in range(len(segments)):
         ax, ay, bx, by, radius, what = segments[k]
         around = abs(radius) + reach
         top, bottom = max(0, int(np.ceil(min(ay, by) - around))), min(height - 1, int(max(ay, by) + around))
         left, right = max(0, int(np.ceil(min(ax, bx) - around))), min(width - 1, int(max(ax, bx) + around))
+        first_x, first_y, last_x, last_y = min(first_x, left), min(first_y, top), max(last_x, right), max(last_y, bottom)
         dx, dy = bx - ax, by - ay
-        length = max(dx * dx + dy * dy, np.float32(1e-12))
+        share = np.float32(1) / max(dx * dx + dy * dy, np.float32(1e-12))
         for y in range(top, bottom + 1):
-            for x in range(left, right + 1):
-                px, py = np.float32(x) - ax, np.float32(y) - ay
-                along = min(np.float32(1), max(np.float32(0), (px * dx + py * dy) / length))
-                px -= along * dx
-                py -= along * dy
-                away = np.sqrt(px * px + py * py)
-                if what == CAPSULE:
-                    distance[y, x] = min(distance[y, x], away - radius)
-                else:
-                    edge[y, x] = min(edge[y, x], away)
-        if what == CAPSULE:
-            continue
-        for y in range(max(0, int(np.ceil(min(ay, by)))), min(height - 1, int(max(ay, by))) + 1):
-            if (ay <= y) != (by <= y):
-                crossing = ax + (np.float32(y) - ay) * (bx - ax) / (by - ay)
-                for x in range(min(width, max(0, int(np.ceil(crossing))))):
-                    inside[y, x] ^= 1
-        if what == CLOSING:
-            for y in range(height):
-                for x in range(width):
-                    signed = -edge[y, x] if inside[y, x] else edge[y, x]
-                    distance[y, x] = min(distance[y, x], signed - radius)
-                    edge[y, x], inside[y, x] = np.float32(1e9), 0
+            down, row = np.float32(y) - ay, edge[y, left : right + 1]  # a row of its own: its indices count from 0, and several go at once
+            for i in range(row.shape[0]):
+                px = np.float32(left + i) - ax
+                along = (px * dx + down * dy) * share
+                along = along if along > 0 else np.float32(0)
+                along = along if along < 1 else np.float32(1)
+                px, py = px - along * dx, down - along * dy
+                squared = px * px + py * py
+                row[i] = squared if squared < row[i] else row[i]
+        if what != CAPSULE:
+            for y in range(max(0, int(np.ceil(min(ay, by)))), min(height - 1, int(max(ay, by))) + 1):
+                if (ay <= y) != (by <= y):
+                    crossing = ax + (np.float32(y) - ay) * (bx - ax) / (by - ay)
+                    for x in range(min(width, max(0, int(np.ceil(crossing))))):
+                        inside[y, x] ^= 1
+            first_x = 0  # all to the left of a crossing was turned
+        is_last = k + 1 == len(segments) or segments[k + 1, 5] != CAPSULE or segments[k + 1, 4] != radius
+        if what == CLOSING or (what == CAPSULE and is_last):
+            for y in range(first_y, last_y + 1):
+                near, nearest, within = edge[y, first_x : last_x + 1], distance[y, first_x : last_x + 1], inside[y, first_x : last_x + 1]
+                for i in range(near.shape[0]):
+                    away = np.sqrt(near[i])
+                    signed = (-away if within[i] else away) - radius
+                    nearest[i] = signed if signed < nearest[i] else nearest[i]
+                    near[i], within[i] = np.float32(1e18), 0
+            first_x, first_y, last_x, last_y = width, height, -1, -1
 
 
 @compiled("void(float32[:, ::1], float32[::1], uint8[:, ::1])")

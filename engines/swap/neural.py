@@ -10,6 +10,7 @@ import numpy as np
 
 from engines.align import Aligner, MeshAligner, aligned_crop, crop_bgr, places, template
 from engines.batch import Batches
+from engines.crop_model import CropRecipe, deliver, fetched, says_mask
 from engines.errors import ModelError
 from engines.face import Patch, SourceFace
 from engines.family import Graph, Kit, ModelFile
@@ -61,12 +62,12 @@ class NeuralSwapper:
         self._recipe = recipe
         self._feed = feed
         self._boost = boost
-        self._aligner = aligner or MeshAligner()
+        self.aligner = aligner or MeshAligner()
         self._target, self._source = _inputs(session.inputs, model.name)
         self._planes = np.empty((0, 3, recipe.side, recipe.side), np.float32)
         self._crop = np.empty((recipe.side * boost, recipe.side * boost, 3), np.uint8)
         self._batches = Batches(model.name, self._target, session.outputs)
-        self.smaller = None if boost == 1 else NeuralSwapper(model, session, recipe, feed, aligner=self._aligner)
+        self.smaller = None if boost == 1 else NeuralSwapper(model, session, recipe, feed, aligner=self.aligner)
         """See ``engines.swap.contract.ScalableSwapper``: the same network, on crops of its own size."""
 
     def warm_up(self) -> None:
@@ -86,7 +87,7 @@ class NeuralSwapper:
 
     def swap_all(self, image: np.ndarray, faces: Sequence[np.ndarray], identity: np.ndarray) -> list[Patch | None]:
         """See ``engines.swap.contract.BatchSwapper``. One run of the network for all of them, where its graph takes any number."""
-        matrices = places(self._aligner, image, faces, template(self._recipe.template, len(self._crop)))
+        matrices = places(self.aligner, image, faces, template(self._recipe.template, len(self._crop)))
         seen = [matrix for matrix in matrices if matrix is not None]
         if not seen:
             return [None] * len(faces)
@@ -105,10 +106,29 @@ class NeuralSwapper:
     def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
         """What the network looks at: uint8 [S, S, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
         side = self._recipe.side
-        return aligned_crop(self._aligner, image, points, template(self._recipe.template, side), side)
+        return aligned_crop(self.aligner, image, points, template(self._recipe.template, side), side)
 
     def forget(self, face_id: int) -> None:
         """Nothing is remembered."""
+
+    @property
+    def crops(self) -> CropRecipe | None:
+        """See ``engines.crop_model.CropModel``."""
+        mask, recipe = says_mask(self._session.outputs), self._recipe
+        if mask is None:
+            return None
+        wanted = template(recipe.template, recipe.side * self._boost)
+        return CropRecipe(wanted, recipe.side, self._boost, recipe.given, recipe.made, mask)
+
+    def infer(self, planes: Any, identity: np.ndarray, pictures: Any, shown: Any) -> None:
+        """See ``engines.crop_model.CropModel``."""
+        made, mask = self._run(fetched(planes), identity)
+        deliver(made, pictures)
+        if shown is None:
+            return
+        if mask is None:
+            raise ModelError(f"{self.name} says no mask, and its file promises one; check it with `ffrt models verify`")
+        deliver(mask, shown)
 
     def _room_for(self, faces: int) -> np.ndarray:
         """float32 [faces · boost², 3, S, S]: the same memory as long as no more faces come than before."""

@@ -29,7 +29,7 @@ MISSING = "\U0010ffff"
 
 @dataclass(eq=True)
 class Badge:
-    """``stamp`` belongs to one thread at a time."""
+    """Any thread, several at once: lanes stamp one badge."""
 
     text: str
     corner: Corner
@@ -41,14 +41,19 @@ class Badge:
 
     def stamp(self, pixels: np.ndarray) -> None:
         """Paints the badge over ``pixels`` (uint8 [H, W, 3] BGR), in place."""
-        height, width = pixels.shape[:2]
-        if (height, width) not in self._plates:
-            self._plates = {(height, width): _plate(self.text, height, width)}
-        plate = self._plates[height, width]
+        plate, left, top = self.placed(*pixels.shape[:2])
+        pixels[top : top + plate.shape[0], left : left + plate.shape[1]] = plate
+
+    def placed(self, height: int, width: int) -> tuple[np.ndarray, int, int]:
+        """uint8 [h, w, 3] BGR, the same array for pictures of one size, and its left and top in a picture of that size."""
+        plate = self._plates.get((height, width))
+        if plate is None:
+            plate = _plate(self.text, height, width)
+            self._plates = {(height, width): plate}  # one size at a time; replaced as a whole
         margin = min(plate.shape[0] // 2, (height - plate.shape[0]) // 2, (width - plate.shape[1]) // 2)
         top = margin if self.corner in (Corner.TOP_LEFT, Corner.TOP_RIGHT) else height - margin - plate.shape[0]
         left = margin if self.corner in (Corner.TOP_LEFT, Corner.BOTTOM_LEFT) else width - margin - plate.shape[1]
-        pixels[top : top + plate.shape[0], left : left + plate.shape[1]] = plate
+        return plate, left, top
 
 
 def _plate(text: str, height: int, width: int) -> np.ndarray:

@@ -64,8 +64,13 @@ def sharpen(pixels: np.ndarray, patch: Patch, amount: float) -> None:
     """
     height, width = patch.alpha.shape
     region = pixels[patch.top : patch.top + height, patch.left : patch.left + width]
-    soft = cv2.GaussianBlur(region, (0, 0), max(SHARPEN_MIN_PX, SHARPEN_SHARE * width))
+    soft = cv2.GaussianBlur(region, (0, 0), sharpen_sigma(width))
     _sharpen(region, soft, patch.alpha, round(amount * SHARPEN_MOST * 256))
+
+
+def sharpen_sigma(width: int) -> float:
+    """Pixels: of the blur that takes the detail from a patch of so many."""
+    return max(SHARPEN_MIN_PX, SHARPEN_SHARE * width)
 
 
 @compiled("void(uint8[:, :, :], uint8[:, :, ::1], uint8[:, ::1], int64)")

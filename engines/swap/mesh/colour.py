@@ -67,7 +67,9 @@ def log_colours(image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
 
 def smooth(kernel: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted mean of ``values`` [468, K] by ``kernel`` [468, 468] and ``weights`` [468]: float32 [468, K]."""
-    return (kernel @ (values * weights[:, None])) / (kernel @ weights[:, None] + 1e-6)
+    summed = kernel @ np.column_stack([values * weights[:, None], weights]).astype(np.float32)  # one walk through the kernel
+    mean: np.ndarray = summed[:, :-1] / (summed[:, -1:] + np.float32(1e-6))
+    return mean
 
 
 def relief_of(logs: np.ndarray, kernel: np.ndarray) -> float:

@@ -74,15 +74,17 @@ KERNELS: dict[str, Kernel] = {
     **_declare(
         "paste.cu",
         {
-            "paste_planes": "u8* int int int Face* float* int int u8* float* u8* float*",
-            "planes_to_patch": "Face* float* int int u8* float* u8* u8* u8*",
+            "paste_planes": "u8* int int int Face* float* int int u8* float* u8* float* float* float*",
+            "planes_to_patch": "Face* float* int int u8* float* u8* float* float* u8* u8*",
+            "sharpen_rows": "u8* int int int Face* float* float*",
+            "sharpen_columns": "u8* int int int Face* float* float* u8*",
             "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8*",
         },
     ),
     **_declare("seam.cu", {"seam_cells": "u8* int int int Face* u8* u8* u8*"}, block=(32, 1, 1), phases=True),
     **_declare(
         "seam.cu",
-        dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* Face* float* u8*"),
+        dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* Face* float float* u8*"),
         block=(512, 1, 1),
         phases=True,
     ),
@@ -124,8 +126,8 @@ KERNELS: dict[str, Kernel] = {
     **_declare(
         "mesh.cu",
         {
-            "mesh_draw": "u8* int int int Face* float* int* u8* int u8* u64*",
-            "mesh_patch": "Face* float* int* u8* int u8* u64* u8* u8*",
+            "mesh_draw": "u8* int int int Face* float* int* u8* int u8* float* float* u64*",
+            "mesh_patch": "Face* float* int* u8* int u8* float* float* u64* u8* u8*",
         },
     ),
     **_declare(

@@ -5,19 +5,11 @@
 
 __device__ void lower(u8* place, int value, int first) { *place = first ? value : min((int)*place, value); }
 
-// By shapes: `face.shapes` of them, float [shapes, 6]: first segment, count of segments, ramp; `segments` in pixels of the frame. `first`: the
-// buffer has no content yet.
+// By shapes, see Limit. `first`: the buffer has no content yet.
 extern "C" __global__ void mask_shapes(u8* mask, const Face* faces, const float* segments, const float* shapes, int first) {
   const Face& face = faces[0];
-  FOR_REGION(x, y, face.width, face.height) {
-    int least = 255;
-    for (int k = 0; k < face.shapes; k++) {
-      const float* shape = shapes + 6 * k;
-      const float* own = segments + SEGMENT * (int)shape[0];
-      least = min(least, shape_level(own, (int)shape[1], shape + 2, face.left + x, face.top + y));
-    }
-    lower(mask + (size_t)y * face.width + x, least, first);
-  }
+  FOR_REGION(x, y, face.width, face.height)
+  lower(mask + (size_t)y * face.width + x, Limit{nullptr, segments, shapes}.of(face, x, y), first);
 }
 
 // By a mask that a network has made in its own crop [side, side]; its border goes on outside.

@@ -1,6 +1,6 @@
 // The embedded swapper's face on the device: engines/swap/mesh/kernels.py's draw, and what it needs. What goes up for a face is less than
 // 4 kB a piece: points and light as 16-bit numbers; a vertex is built of them here.
-#include "sources.cuh"
+#include "shapes.cuh"
 
 #define VERTICES 468
 #define SHOULDER 70.0f  // grey levels below white from which highlights are bent
@@ -154,27 +154,29 @@ __device__ Colour shade(const float* vertices, const int* triangles, u64 key, co
 
 // Texture, light and blend at once. `nearest` is 0 again afterwards, for the next frame.
 extern "C" __global__ void mesh_draw(u8* frame, int width, int height, int pitch, const Face* faces, const float* vertices,
-                                     const int* triangles, const u8* texture, int side, const u8* limit, u64* nearest) {
+                                     const int* triangles, const u8* texture, int side, const u8* limit, const float* segments,
+                                     const float* shapes, u64* nearest) {
   const Face& face = faces[0];
   Picture picture{frame, width, height, pitch};
   FOR_REGION(x, y, face.width, face.height) {
     size_t place = (size_t)y * face.width + x;
     Colour colour = shade(vertices, triangles, nearest[place], texture, side, x, y);
     nearest[place] = 0;
-    if (limit) colour.alpha = min(colour.alpha, (int)limit[place]);
+    if (!colour.alpha) continue;
+    colour.alpha = min(colour.alpha, Limit{limit, segments, shapes}.of(face, x, y));
     blend(picture.at(face.left + x, face.top + y), colour, face.opacity);
   }
 }
 
 // The same without the blend: pixels u8 [height, width, 3] and alpha u8 [height, width] of the box.
 extern "C" __global__ void mesh_patch(const Face* faces, const float* vertices, const int* triangles, const u8* texture, int side,
-                                      const u8* limit, u64* nearest, u8* pixels, u8* alpha) {
+                                      const u8* limit, const float* segments, const float* shapes, u64* nearest, u8* pixels, u8* alpha) {
   const Face& face = faces[0];
   FOR_REGION(x, y, face.width, face.height) {
     size_t place = (size_t)y * face.width + x;
     Colour colour = shade(vertices, triangles, nearest[place], texture, side, x, y);
     nearest[place] = 0;
-    alpha[place] = (u8)(limit ? min(colour.alpha, (int)limit[place]) : colour.alpha);
+    alpha[place] = (u8)(colour.alpha ? min(colour.alpha, Limit{limit, segments, shapes}.of(face, x, y)) : 0);
     for (int c = 0; c < 3; c++) pixels[3 * place + c] = (u8)colour.c[c];
   }
 }

@@ -39,6 +39,10 @@ FACE = np.dtype(
 """Fields as in ``pixels.cuh``, which says what they mean."""
 
 
+RADIUS_MAX = 32
+"""Of the blur that sharpens, pixels: as in ``paste.cu``."""
+
+
 def words(records: np.ndarray) -> np.ndarray:
     """int32 [N, words]: ``records`` [N] as a device takes them."""
     return np.ascontiguousarray(records).view(np.int32).reshape(len(records), -1)
@@ -94,6 +98,13 @@ def set_shapes(face: np.ndarray, shapes: Sequence[Shapes], segments: np.ndarray,
         at += len(each.segments)
     face["shapes"] = len(shapes)
     return True
+
+
+def set_finish(finish: np.ndarray, sigma: float, amount: int) -> None:
+    """How a box is sharpened, into ``finish`` (float32 [2 + 32 + 1]): by a Gaussian as wide as OpenCV's on bytes, cut at 32 pixels."""
+    radius = min(RADIUS_MAX, (round(6 * sigma + 1) | 1) // 2)
+    finish[:2] = radius, amount
+    finish[2 : 3 + radius] = cv2.getGaussianKernel(2 * radius + 1, sigma)[radius:, 0]
 
 
 def set_mask(face: np.ndarray, matrix: np.ndarray) -> None:

@@ -129,8 +129,9 @@ __device__ void learn(Steps& steps, const u8* cells, int count) {
 
 __device__ u8 membrane_level(float step) { return (u8)clamped(rintf(step) + 128, 0.0f, 255.0f); }
 
-// One block. `scratch`: float [4 * 4096]. `membrane`: u8 [rows, columns, 3], 128 + levels; 128 everywhere where there is no ring.
-extern "C" __global__ void seam_membrane(const u8* cells, const Face* faces, float* scratch, u8* membrane) {
+// One block. `strength`: share of the step that is taken away. `scratch`: float [4 * 4096]. `membrane`: u8 [rows, columns, 3], 128 + levels;
+// 128 everywhere where there is no ring.
+extern "C" __global__ void seam_membrane(const u8* cells, const Face* faces, float strength, float* scratch, u8* membrane) {
   __shared__ Steps steps;
   int columns = Cells(faces[0]).columns, rows = Cells(faces[0]).rows;
   Level levels[LEVELS_MAX];
@@ -162,7 +163,7 @@ extern "C" __global__ void seam_membrane(const u8* cells, const Face* faces, flo
       EACH(i, levels[k - 1].count()) push(levels[k - 1], levels[k], i);
     }
   PHASE {
-    EACH(i, 3 * finest.count()) membrane[i] = steps.ring ? membrane_level(finest.values[i]) : 128;
+    EACH(i, 3 * finest.count()) membrane[i] = steps.ring ? membrane_level(strength * finest.values[i]) : 128;
   }
 }
 
@@ -181,7 +182,7 @@ __device__ float sine_sum(const float* values, int count, int stride, int k) {
 // a its alpha and d = f - p, the picture u whose gradients are those of f and p mixed by a has u = f - a d + s, where the Laplacian of s is
 // div(d grad a) and s is 0 at the edge: smooth, so that cells are enough. To p is added u - p = s + (1 - a) d.
 // One block; arguments as of seam_membrane.
-extern "C" __global__ void seam_poisson(const u8* cells, const Face* faces, float* scratch, u8* membrane) {
+extern "C" __global__ void seam_poisson(const u8* cells, const Face* faces, float strength, float* scratch, u8* membrane) {
   __shared__ Steps steps;
   int columns = Cells(faces[0]).columns, rows = Cells(faces[0]).rows;
   int count = columns * rows;
@@ -219,7 +220,7 @@ extern "C" __global__ void seam_poisson(const u8* cells, const Face* faces, floa
     EACH(i, 3 * count) {
       const u8* cell = cells + 7 * (i / 3);
       float smooth = sine_sum(other + 3 * (i / 3 % columns) + i % 3, rows, 3 * columns, i / 3 / columns);
-      membrane[i] = steps.ring ? membrane_level(smooth + (1 - cell[6] / 255.0f) * steps.of(cell, i % 3)) : 128;
+      membrane[i] = steps.ring ? membrane_level(strength * (smooth + (1 - cell[6] / 255.0f) * steps.of(cell, i % 3))) : 128;
     }
   }
 }

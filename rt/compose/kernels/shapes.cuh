@@ -40,3 +40,19 @@ __device__ inline float shape_distance(const float* segments, int count, float x
 __device__ inline int shape_level(const float* segments, int count, const float* ramp, int x, int y) {
   return level(clamped(ramp[0] + ramp[1] * shape_distance(segments, count, (float)x, (float)y), ramp[2], ramp[3]));
 }
+
+// What masks leave to be seen of a pixel of the box: what was sent of it, u8 [height, width], and `face.shapes` shapes, float [shapes, 6]: first
+// segment, count of segments, ramp; segments in pixels of the frame. Any of them may be null.
+struct Limit {
+  const u8* sent;
+  const float *segments, *shapes;
+  __device__ int of(const Face& face, int x, int y) const {
+    int least = sent ? sent[(size_t)y * face.width + x] : 255;
+    if (!shapes) return least;
+    for (int k = 0; k < face.shapes; k++) {
+      const float* shape = shapes + 6 * k;
+      least = min(least, shape_level(segments + SEGMENT * (int)shape[0], (int)shape[1], shape + 2, face.left + x, face.top + y));
+    }
+    return least;
+  }
+};

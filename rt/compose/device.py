@@ -1,0 +1,158 @@
+"""The compositor of a device: what ``rt.compose.lay`` does on the processor, as kernels on a stream.
+
+The picture goes up once and comes down once; of a face a few pieces of less than 4 kB go up in between, and nothing comes down. All
+launches of a frame are one row of steps, which is recorded as a graph where the device can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engines.device.contract import Stream
+from engines.device.graphs import Graphs
+from engines.errors import DeviceError
+from engines.swap.contract import MatchesColours
+from rt.compose.canvas import Canvas, masking_of
+from rt.compose.contract import compositors
+from rt.compose.kernels.contract import Kernels
+from rt.compose.layers import Layers
+from rt.compose.lost import Treatment, treatment
+from rt.compose.memory import Memory
+from rt.compose.painters import Painter, PainterKind, painters
+from rt.frame import Frame, TrackedFace
+from rt.options import Look
+
+if TYPE_CHECKING:
+    from rt.compose.badge import Badge
+
+
+class DeviceCompositor:
+    """Keeps ``rt.compose.contract.Compositor``."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
+        self._memory = Memory(kernels)
+        self._painters: dict[str, Painter] = {}
+        self._layers = Layers()
+        self._known: frozenset[int] = frozenset()
+        self._worn: tuple[Any, ...] = ()
+        self._plate: tuple[np.ndarray, Any] | None = None  # as the badge made it, and on the device
+        self._graphs: tuple[Stream, Graphs] | None = None
+
+    def refusal(self, look: Look) -> str:
+        if look.enhancer is not None and _kind(look.enhancer, is_enhancer=True) is None:
+            return f"the enhancer {look.enhancer.name} works on pictures of the processor alone"
+        return ""
+
+    def compose(self, stream: Stream, frame: Frame, image: Any, look: Look) -> None:
+        if look.swapper is None or look.identity is None:
+            return
+        self._wear(look)
+        if isinstance(look.swapper, MatchesColours):
+            look.swapper.colour_match = look.colour_match
+        self._memory.begin_frame()
+        swapped = _faces(frame, look, Treatment.SWAP)
+        canvas = Canvas(self._kernels, self._memory, frame, image, masking_of(look.masks, frame.pixels, swapped))
+        self._draw(canvas, look, self._layers.of(swapped))
+        for treated in (Treatment.FREEZE, Treatment.BLUR):  # frozen ones too: not every frame has a good picture to be replaced by
+            for face in _faces(frame, look, treated):
+                canvas.hide(face.points)
+        if look.badge is not None:
+            self._stamp(canvas, look.badge)
+        canvas.give(stream, self._graphs_of(stream))
+        self._forget_others(frame, look)
+
+    def clear(self) -> None:
+        if self._graphs is not None:
+            self._graphs[1].clear()
+        for painter in self._painters.values():
+            painter.forget()
+
+    def _draw(self, canvas: Canvas, look: Look, layers: Sequence[Sequence[TrackedFace]]) -> None:
+        canvas.blending, canvas.opacity, canvas.colour_match = look.blending, look.opacity, look.colour_match
+        canvas.sharpness = look.sharpness if look.enhancer is None else 0.0  # what is laid last is sharpened
+        for layer in layers:
+            drawn = self._painter(look.swapper).paint(canvas, look.swapper, look.identity, layer)
+            for face, is_drawn in zip(layer, drawn, strict=True):
+                if not is_drawn:  # too small, or all but outside: it is not to be shown either
+                    canvas.hide(face.points)
+        if look.enhancer is None:
+            return
+        canvas.opacity, canvas.sharpness = look.enhancer_opacity, look.sharpness
+        for layer in layers:
+            self._painter(look.enhancer, is_enhancer=True).paint(canvas, look.enhancer, None, layer)
+
+    def _stamp(self, canvas: Canvas, badge: Badge) -> None:
+        plate, left, top = badge.placed(*canvas.pixels.shape[:2])
+        if self._plate is None or self._plate[0] is not plate:
+            self._plate = (plate, self._memory.constant(np.dstack([plate, np.full(plate.shape[:2], 255, np.uint8)])))
+        canvas.stamp(self._plate[1], left, top)
+
+    def _painter(self, model: Any, *, is_enhancer: bool = False) -> Painter:
+        name = _kind(model, is_enhancer)
+        if name is None:
+            raise DeviceError(f"nothing draws {model.name} on a device; ask refusal() before a look is worn")
+        if name not in self._painters:
+            self._painters[name] = painters[name].make(self._memory)
+        return self._painters[name]
+
+    def _wear(self, look: Look) -> None:
+        """What was recorded for other models is of no more use, and holds them."""
+        worn = (look.swapper, look.identity, look.enhancer)
+        if len(self._worn) != len(worn) or any(before is not now for before, now in zip(self._worn, worn, strict=True)):
+            self.clear()
+            self._worn = worn
+
+    def _graphs_of(self, stream: Stream) -> Graphs:
+        if self._graphs is None or self._graphs[0] is not stream:
+            self._graphs = (stream, Graphs(stream))
+        return self._graphs[1]
+
+    def _forget_others(self, frame: Frame, look: Look) -> None:
+        present = frozenset(face.id for face in frame.faces)
+        for gone in self._known - present:
+            assert look.swapper is not None
+            look.swapper.forget(gone)
+        self._known = present
+
+
+def _kind(model: Any, is_enhancer: bool) -> str | None:
+    """The painter for a swapper or an enhancer."""
+
+    def takes(kind: PainterKind) -> bool:
+        return kind.takes_enhancer(model) if is_enhancer else kind.takes_swapper(model)
+
+    fitting = [(painters[name].order, name) for name in painters if takes(painters[name])]
+    return min(fitting)[1] if fitting else None
+
+
+def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
+    chosen = []
+    for place, face in enumerate(frame.faces):
+        treated = treatment(face.state, look.on_lost)
+        if treated is Treatment.SWAP and place >= look.faces:
+            treated = Treatment.BLUR
+        if treated is what:
+            chosen.append(face)
+    return chosen
+
+
+@compositors.register("cuda")
+def on_cuda() -> DeviceCompositor:
+    """On the current GPU. Raises ``DeviceError`` where CuPy cannot be used."""
+    from rt.compose.kernels.cuda import CudaKernels
+
+    kernels = CudaKernels()
+    kernels.warm_up()
+    return DeviceCompositor(kernels)
+
+
+@compositors.register("kernels")
+def on_the_host() -> DeviceCompositor:
+    """The same kernels compiled for the processor: slow, and the proof of what a GPU does. Raises ``DeviceError`` without a compiler."""
+    from rt.compose.kernels.host import HostKernels
+
+    return DeviceCompositor(HostKernels())

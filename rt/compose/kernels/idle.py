@@ -1,0 +1,23 @@
+"""Kernels that do nothing: what is left of a frame is what its launches cost the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rt.compose.kernels.contract import Size, checked
+from rt.compose.kernels.declared import Kernel
+
+
+class IdleKernels:
+    """Keeps ``rt.compose.kernels.contract.Kernels``. Arguments are looked at as for a GPU; pieces go up into memory of the host."""
+
+    def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
+        checked(kernel, args)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.empty(shape, dtype)
+
+    def put(self, values: np.ndarray, array: np.ndarray) -> None:
+        np.copyto(array, values)

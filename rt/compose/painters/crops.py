@@ -1,0 +1,103 @@
+"""Networks that work on crops: the device takes them from the picture and lays the network's picture back, so that neither leaves it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engines.align import crop_plan, places
+from engines.crop_model import CropModel, CropRecipe
+from engines.paste import paste_plan, soft_box
+from rt.compose.canvas import BOX, WALK, Canvas
+from rt.compose.kernels import records
+from rt.compose.memory import Fields, Memory
+from rt.compose.painters import PainterKind, painters
+from rt.frame import TrackedFace
+
+BATCH = 16
+"""Faces whose crops are taken at once: their records are one piece."""
+
+CROPS: Fields = {"faces": (records.FACE, (BATCH,))}
+
+
+class CropPainter:
+    """Keeps ``rt.compose.painters.Painter``."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._soft: dict[int, Any] = {}
+
+    def paint(self, canvas: Canvas, model: CropModel, identity: Any, faces: Sequence[TrackedFace]) -> list[bool]:
+        recipe = model.crops
+        assert recipe is not None, "a painter is given what it takes"
+        matrices = places(model.aligner, canvas.pixels, [face.points for face in faces], recipe.wanted)
+        seen = [(face, matrix) for face, matrix in zip(faces, matrices, strict=True) if matrix is not None]
+        drawn: set[int] = set()
+        for first in range(0, len(seen), BATCH):
+            drawn |= self._paint(canvas, model, recipe, identity, seen[first : first + BATCH])
+        return [face.id in drawn for face in faces]
+
+    def forget(self) -> None:
+        """Only memory is kept, which the next model takes."""
+
+    def _paint(
+        self, canvas: Canvas, model: CropModel, recipe: CropRecipe, identity: Any, seen: Sequence[tuple[TrackedFace, np.ndarray]]
+    ) -> set[int]:
+        """The ids of those of which anything is drawn."""
+        whole, parts = recipe.side * recipe.boost, recipe.boost**2
+        crops = canvas.parcel("crops", CROPS)
+        for number, (_, matrix) in enumerate(seen):
+            plan = crop_plan(matrix, whole, canvas.pixels.shape)
+            records.set_crop(crops.host["faces"][number : number + 1], plan, recipe.given)
+        count, side = len(seen) * parts, recipe.side
+        planes, pictures = (self._pictures(name, 0, (count, 3, side, side)) for name in ("given", "made"))
+        shown = self._pictures("shown", 0, (count, side, side)) if recipe.says_mask else None
+        canvas.launch(
+            "crop_to_tensor", (whole, whole, len(seen)), *canvas.frame, crops.device["faces"], len(seen), side, recipe.boost, planes
+        )
+        canvas.call(model.infer, planes, identity, pictures, shown)
+        drawn = set()
+        for number, (face, matrix) in enumerate(seen):
+            own = self._pictures("made", number, (parts, 3, side, side))
+            own_shown = self._pictures("shown", number, (parts, side, side)) if recipe.says_mask else None
+            if self._lay(canvas, recipe, face.id, matrix, own, own_shown):
+                drawn.add(face.id)
+        return drawn
+
+    def _lay(self, canvas: Canvas, recipe: CropRecipe, face_id: int, matrix: np.ndarray, picture: Any, shown: Any) -> bool:
+        whole = recipe.side * recipe.boost
+        plan = paste_plan(matrix, whole, canvas.pixels.shape)
+        if plan is None:
+            return False
+        box = canvas.parcel("box", BOX)
+        records.set_paste(box.host["face"], plan, recipe.made, canvas.opacity)
+        limit = canvas.limit(box, face_id)
+        source = (box.device["face"], picture, recipe.side, recipe.boost, self._soft_box(whole), shown, *limit)
+        if canvas.is_direct:
+            canvas.launch("paste_planes", WALK, *canvas.frame, *source, None)
+        else:
+            canvas.launch("planes_to_patch", WALK, *source, *canvas.patch())
+            canvas.lay(box, *canvas.patch())
+        return True
+
+    def _pictures(self, name: str, number: int, shape: tuple[int, ...]) -> Any:
+        """Memory of float32 in ``shape``, the ``number``-th of such parts."""
+        name = f"{name} {shape[-1]}"
+        size = math.prod(shape)
+        self._memory.array(name, (number + 1) * size, np.float32)
+        return self._memory.part(name, number * size, shape)
+
+    def _soft_box(self, side: int) -> Any:
+        if side not in self._soft:
+            self._soft[side] = self._memory.constant(soft_box(side))
+        return self._soft[side]
+
+
+def _takes(model: Any) -> bool:
+    return isinstance(model, CropModel) and model.crops is not None
+
+
+painters.register("crops")(PainterKind(1, _takes, _takes, CropPainter))

@@ -1,0 +1,87 @@
+"""The embedded swapper's face, drawn by the device: of a face six kilobytes go up in a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engines.swap.mesh.identity import MeshIdentity
+from rt.compose.canvas import WALK, Canvas
+from rt.compose.kernels import records
+from rt.compose.kernels.mesh import NUMBERS, VERTEX_FLOATS, mesh_tables, packed
+from rt.compose.memory import Fields, Memory
+from rt.compose.painters import PainterKind, painters
+from rt.frame import TrackedFace
+
+POINTS: Fields = {"face": (records.FACE, (1,)), "numbers": (np.float32, (NUMBERS,)), "points": (np.int16, (468, 3))}
+LIGHT: Fields = {"light": (np.int16, (468, 3))}
+
+
+class MeshPainter:
+    """Keeps ``rt.compose.painters.Painter``."""
+
+    def __init__(self, memory: Memory) -> None:
+        tables = mesh_tables()
+        self._memory = memory
+        self._count = tables.vertices
+        self._normals, self._cover, self._uv = map(memory.constant, (tables.normals, tables.cover, tables.uv))
+        self._ring, self._weights, self._triangles = map(memory.constant, (tables.ring, tables.weights, tables.triangles))
+        self._vertices = memory.array("vertices", self._count * VERTEX_FLOATS, np.float32)
+        self._worn: _Worn | None = None
+
+    def paint(self, canvas: Canvas, model: Any, identity: MeshIdentity, faces: Sequence[TrackedFace]) -> list[bool]:
+        if self._worn is None or self._worn.identity is not identity:
+            self._worn = _Worn(self._memory, identity)
+        return [self._paint(canvas, model, self._worn, face) for face in faces]
+
+    def forget(self) -> None:
+        self._worn = None
+
+    def _paint(self, canvas: Canvas, swapper: Any, worn: _Worn, face: TrackedFace) -> bool:
+        plan = swapper.plan(canvas.pixels, face.points, worn.identity, face.id, canvas.captured_ns)
+        if plan is None:
+            return False
+        texture = worn.texture_for(float(np.ptp(plan.points[:, 0])))
+        side, record = texture.shape[0], packed(plan, texture.shape[0])
+        points, light = canvas.parcel("mesh points", POINTS), canvas.parcel("mesh light", LIGHT)
+        left, top, right, bottom = plan.box
+        records.set_box(points.host["face"], left, top, right - left, bottom - top, canvas.opacity)
+        points.host["numbers"][:], points.host["points"][:], light.host["light"][:] = record.numbers, record.points, record.light
+
+        box, count = points.device["face"], len(self._triangles)
+        up = (points.device["points"], light.device["light"], points.device["numbers"])
+        fixed = (self._normals, worn.logs, self._cover, self._uv, self._ring, self._weights)
+        nearest = canvas.per_pixel("nearest", np.uint64, zeroed=True)
+        limit = canvas.limit(points, face.id)
+        canvas.launch("mesh_vertices", (self._count, 1, 1), *up, *fixed, self._count, self._vertices)
+        canvas.launch("mesh_raster", (32 * count, 1, 1), self._vertices, self._triangles, count, box, nearest)
+        drawn = (box, self._vertices, self._triangles, texture, side, *limit, nearest)
+        if canvas.is_direct:
+            canvas.launch("mesh_draw", WALK, *canvas.frame, *drawn)
+        else:
+            canvas.launch("mesh_patch", WALK, *drawn, *canvas.patch())
+            canvas.lay(points, *canvas.patch())
+        return True
+
+
+class _Worn:
+    """An identity on the device, all sizes of its texture: a face that comes nearer is to wait for nothing."""
+
+    def __init__(self, memory: Memory, identity: MeshIdentity) -> None:
+        self.identity = identity
+        self.logs = memory.constant(identity.logs)
+        self._textures = {texture.shape[0]: memory.constant(texture) for texture in identity.textures}
+
+    def texture_for(self, width_px: float) -> Any:
+        return self._textures[self.identity.texture_for(width_px).shape[0]]
+
+
+def _takes(swapper: Any) -> bool:
+    from engines.swap.mesh.swapper import MeshSwapper
+
+    return isinstance(swapper, MeshSwapper)
+
+
+painters.register("mesh")(PainterKind(0, _takes, lambda enhancer: False, MeshPainter))
