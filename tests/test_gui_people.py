@@ -148,7 +148,7 @@ def test_what_knows_people_again_is_chosen_and_what_is_not_here_says_so(desk: De
     assert desk.settings.people.recogniser == "mine"
     missing = actions(desk.strip.menu_of_all())["arcface_w600k_r50"]
     assert not missing.isEnabled()
-    assert "models pull" in missing.toolTip()
+    assert missing.toolTip() == "Not on this computer yet."
     choose(desk.strip.menu_of_all(), "The others are hidden")
     choose(desk.strip.menu_of_all(), "All alike again")
     assert desk.settings.people == PeopleSettings(recogniser="mine")  # it is no choice of who wears what
