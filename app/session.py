@@ -201,6 +201,10 @@ class LiveSession:
         """The numbers of this moment. Any thread."""
         return self._metrics.snapshot()
 
+    def tell_person(self, number: int, who: int | None) -> None:
+        """See ``rt.track.people.People.tell``. Any thread."""
+        self._people.tell(number, who)
+
     def vitals(self) -> Vitals:
         """How the line fares now. Any thread."""
         return Vitals(

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from app.gui import theme
 from app.gui.live import LiveState
-from app.gui.people import Chip, OfferedFace, PeopleStrip, doubtful
+from app.gui.people import Chip, OfferedFace, PeopleStrip, doubts_of
 from app.gui.window import Window
 from app.offers import Part
 from app.settings import InputSettings, LookSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
@@ -148,7 +148,7 @@ def test_what_knows_people_again_is_chosen_and_what_is_not_here_says_so(desk: De
     assert desk.settings.people.recogniser == "mine"
     missing = actions(desk.strip.menu_of_all())["arcface_w600k_r50"]
     assert not missing.isEnabled()
-    assert "models pull" in missing.toolTip()
+    assert missing.toolTip() == "Not on this computer yet."
     choose(desk.strip.menu_of_all(), "The others are hidden")
     choose(desk.strip.menu_of_all(), "All alike again")
     assert desk.settings.people == PeopleSettings(recogniser="mine")  # it is no choice of who wears what
@@ -162,9 +162,13 @@ def test_who_may_be_somebody_else_is_said_to_be_hidden(desk: Desk) -> None:
     newcomer = person(2, perhaps=frozenset({1}))
     desk.strip.show_people([person(1, in_sight=False), newcomer])
     assert desk.words() == ["Swapped", "Hidden: person 1?"]
-    choose(desk.strip.menu_of(2), "Left as filmed")
-    assert desk.words() == ["Swapped", "As filmed"]
-    assert doubtful(newcomer, PeopleSettings()) is None
+    told: list[tuple[int, int | None]] = []
+    desk.strip.told.connect(lambda number, who: told.append((number, who)))
+    for words in ("This is person 1", "This is somebody else", "Left as filmed", "Swap only this person"):
+        choose(desk.strip.menu_of(2), words)
+    assert told == [(2, 1), (2, None), (2, None), (2, None)]
+    assert doubts_of(newcomer, PeopleSettings()) == []
+    assert "This is somebody else" not in actions(desk.strip.menu_of(1))
 
 
 def test_no_face_is_said(qtbot: Any) -> None:

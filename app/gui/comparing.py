@@ -36,6 +36,7 @@ class Comparing(QObject):
         self.buttons = (self._left, self._right)
         self._sides: tuple[Side, ...] = ()
         for which, button in enumerate(self.buttons):
+            button.setText(tr("Wear"))  # until it is said what; a button is never without words
             button.clicked.connect(partial(self._choose, which))
         line = QHBoxLayout(self.bar)
         line.setContentsMargins(0, 0, 0, 0)

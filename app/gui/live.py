@@ -121,6 +121,12 @@ class LiveControl(QObject):
         if not live:
             self.studio.request_stop()  # also ends a start that waits for its camera
 
+    def tell_person(self, number: int, who: int | None) -> None:
+        """See ``rt.track.people.People.tell``; nothing where nothing is live."""
+        session = self.studio.session
+        if session is not None:
+            session.tell_person(number, who)
+
     @property
     def busy(self) -> bool:
         """Whether changes were given that are not yet taken over, or refused."""

@@ -116,6 +116,8 @@ class PeopleStrip(QFrame):
 
     changed = Signal(object)
     """A ``Change``."""
+    told = Signal(int, object)
+    """The number of a person, and the number of the one who that is, or None for nobody else."""
 
     def __init__(self, offer: Offer) -> None:
         """``offer``: the faces of the gallery, asked for whenever a menu opens."""
@@ -237,8 +239,8 @@ class PeopleStrip(QFrame):
         if chosen.wear is Wear.HIDE:
             return tr("Hidden")
         if chosen.wear is Wear.LEAVE:
-            doubt = doubtful(person, people)
-            return tr("Hidden: person {number}?").format(number=doubt) if doubt is not None else tr("As filmed")
+            doubts = doubts_of(person, people)
+            return tr("Hidden: person {number}?").format(number=doubts[0]) if doubts else tr("As filmed")
         if not self._has_face(person.number):
             return tr("No face is chosen")
         if person.number in self._hidden:  # though they were to be swapped: the budget has stepped down
@@ -257,6 +259,7 @@ class PeopleStrip(QFrame):
         menu = self._menu(tr("Person {number}").format(number=number))
         people = self._settings.people
         chosen = people.person(number)
+        self._add_doubts(menu, number)
         group = QActionGroup(menu)
         plain = chosen.wear is Wear.SWAP and chosen.source is None
         self._choice(menu, group, tr("Wears the chosen face"), plain, _giving(number, Wear.SWAP))
@@ -265,7 +268,20 @@ class PeopleStrip(QFrame):
         self._choice(menu, group, tr("Hidden"), chosen.wear is Wear.HIDE, _giving(number, Wear.HIDE))
         menu.addSeparator()
         self._act(menu, tr("Swap only this person"), lambda people: people.only(number))
+        for action in (*group.actions(), menu.actions()[-1]):
+            action.triggered.connect(lambda: self.told.emit(number, None))  # who is chosen is not in doubt
         return menu
+
+    def _add_doubts(self, menu: QMenu, number: int) -> None:
+        """Who it may be."""
+        person = next((person for person in self._people if person.number == number), None)
+        doubts = [] if person is None else doubts_of(person, self._settings.people)
+        for who in doubts:
+            action = menu.addAction(tr("This is person {number}").format(number=who))
+            action.triggered.connect(partial(self.told.emit, number, who))
+        if doubts:
+            menu.addAction(tr("This is somebody else")).triggered.connect(partial(self.told.emit, number, None))
+            menu.addSeparator()
 
     def _menu_of_faces(self, menu: QMenu, group: QActionGroup, chosen: PersonSettings) -> QMenu:
         own = chosen.source if chosen.wear is Wear.SWAP else None
@@ -341,11 +357,9 @@ class PeopleStrip(QFrame):
 Revision = Callable[[PeopleSettings], PeopleSettings]
 
 
-def doubtful(person: Person, people: PeopleSettings) -> int | None:
-    """Whom, of those whose face is not to be seen, somebody may be about whom nothing was said; None where there is no such doubt."""
-    if person.number in {named.number for named in people.named}:
-        return None
-    return min((other for other in person.perhaps if _is_covered(other, people)), default=None)
+def doubts_of(person: Person, people: PeopleSettings) -> list[int]:
+    """Whom, of those whose face is not to be seen, this may be."""
+    return sorted(other for other in person.perhaps if _is_covered(other, people))
 
 
 def _is_covered(number: int, people: PeopleSettings) -> bool:

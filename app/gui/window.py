@@ -122,6 +122,7 @@ class Window(QWidget):
         self.face.offered.connect(self.message.say)
         self.people = PeopleStrip(self.face.offered_faces)
         self.people.changed.connect(self.apply)
+        self.people.told.connect(self.control.tell_person)
         recognisers = partial(parts_of, Kind.IDENTITY)
         self.bench.worker("models").run(recognisers, self.people.offer_recognisers, lambda error: self.say(shown_error(error)))
         self.camera = CameraCard(self.bench, choose=choose_camera)

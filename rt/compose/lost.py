@@ -59,10 +59,9 @@ def _wears(look: Look, role: Role) -> bool:
 
 
 def _may_be_hidden(face: TrackedFace, look: Look) -> bool:
-    """Nobody has said what this person gets, and it may be one out of sight whose face is not to be seen."""
-    if look.on_lost is OnLost.SHOW or face.person in look.roles:
-        return False
-    return any(look.roles[number].wear is not Wear.LEAVE for number in face.perhaps if number in look.roles)
+    """It may be somebody out of sight whose face is not to be seen."""
+    covered = {number for number, role in look.roles.items() if role.wear is not Wear.LEAVE}
+    return look.on_lost is not OnLost.SHOW and not covered.isdisjoint(face.perhaps)
 
 
 class LastGood:

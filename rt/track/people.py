@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import Protocol
 
 import cv2
@@ -102,7 +103,8 @@ class _Followed:
     number: int
     seat: int
     perhaps: frozenset[int] = frozenset()
-    missing: bool = False
+    state: FaceState = FaceState.SEEN
+    """In the frame before."""
     looks: int = 0
     next_look_ns: int = 0
     pictured_ns: int | None = None
@@ -118,10 +120,17 @@ class People:
         self._tracker = tracker
         self._recogniser = self._next_recogniser = recogniser
         self._followed: dict[int, _Followed] = {}  # id of the face → whose it is
+        self._told: SimpleQueue[tuple[int, int | None]] = SimpleQueue()
 
     def recognise_with(self, recogniser: Recogniser | None) -> None:
         """Another from the next frame on; what the one before said of people is forgotten. Any thread, but it is this one's then."""
         self._next_recogniser = recogniser
+
+    def tell(self, number: int, who: int | None) -> None:
+        """A person has said that ``number`` is ``who``, or, with None, nobody else: there is no doubt any more. Of somebody who is not in
+        the picture it means nothing. From the next frame on; any thread.
+        """
+        self._told.put((number, who))
 
     def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
         """The faces of ``image`` (uint8 [H, W, 3] BGR), with ``person``, ``perhaps`` and ``seat``. Raises ``ModelError``."""
@@ -130,6 +139,7 @@ class People:
         faces = self._tracker.update(image, captured_ns)
         for gone in self._tracker.take_removed():
             self._followed.pop(gone, None)
+        self._take_what_was_told()
         for face in faces:
             self._tell_who(face, faces, image, captured_ns)
         faces = self._without_doubles(faces)
@@ -143,10 +153,12 @@ class People:
         if followed is None:
             followed = self._followed[face.id] = self._greet(face, faces, image, captured_ns)
         elif face.state is FaceState.SEEN:
-            if followed.missing:
+            if followed.state is not FaceState.SEEN:
                 followed.looks, followed.next_look_ns = 0, captured_ns
+            if followed.state is FaceState.LOST and self._recogniser is None:  # who is found where somebody was lost may be another
+                followed.perhaps |= self._absent(face, faces) - {followed.number}
             self._look_again(followed, face, faces, image, captured_ns)
-        followed.missing = face.state is not FaceState.SEEN
+        followed.state = face.state
 
     def _greet(self, face: TrackedFace, faces: Sequence[TrackedFace], image: np.ndarray, captured_ns: int) -> _Followed:
         """A face that was not followed before."""
@@ -170,20 +182,27 @@ class People:
         found = self._nearest(embedding, absent, max(SAME, own))
         if found is not None:
             self._become(followed, found)
-        elif followed.missing and own < OTHER and followed.number in self.register.embeddings:
+        elif followed.state is not FaceState.SEEN and own < OTHER and followed.number in self.register.embeddings:
             newcomer = self._newcomer(self._like(embedding, absent))
             followed.number, followed.seat, followed.perhaps = newcomer.number, newcomer.seat, newcomer.perhaps
         else:
-            followed.perhaps &= self._like(embedding, absent)
+            followed.perhaps = frozenset() if own >= SAME else self._like(embedding, absent - {followed.number})
         self._learn(followed, embedding, captured_ns)
 
     def _become(self, followed: _Followed, number: int) -> None:
-        """Somebody known after all. A number that was given to a newcomer a moment ago, and in doubt, is nobody's then."""
-        was_new = followed.perhaps and followed.number not in {other.number for other in self._followed.values() if other is not followed}
-        if was_new:
+        """There is no doubt any more. The number of a newcomer who is somebody known after all is nobody's then."""
+        others = {other.number for other in self._followed.values() if other is not followed}
+        if number != followed.number and followed.perhaps and followed.number not in others:
             self.register.people = tuple(person for person in self.register.people if person.number != followed.number)
             self.register.embeddings.pop(followed.number, None)
         followed.number, followed.perhaps = number, frozenset()
+
+    def _take_what_was_told(self) -> None:
+        while not self._told.empty():
+            number, who = self._told.get()
+            for followed in self._followed.values():
+                if followed.number == number and (who is None or self.register.find(who) is not None):
+                    self._become(followed, number if who is None else who)
 
     def _newcomer(self, perhaps: frozenset[int]) -> _Followed:
         number = self.register.new_number()
