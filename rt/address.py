@@ -15,6 +15,9 @@ def shown(place: str) -> str:
     """
     if "://" not in place:
         return place
+    how, colon, address = place.partition(":")  # nvdec:rtsp://…
+    if "://" in address:
+        return f"{how}{colon}{shown(address)}"
     parts = urlsplit(place)
     folder, _, last = parts.path.rpartition("/")
     hidden = last and parts.scheme.lower() not in WITHOUT_KEY

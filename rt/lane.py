@@ -7,21 +7,23 @@ of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
-from engines.device.contract import Device, Stream
+from engines.device.contract import Device, Event, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
-from engines.swap.contract import BatchSwapper, MatchesColours, Patch, Swapper
+from engines.swap.contract import BatchSwapper, MatchesColours, Patch
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers
-from rt.compose.lost import Treatment, treatment
+from rt.compose.lost import Treatment, treatments
 from rt.frame import Frame, TrackedFace
 from rt.options import Look, OnLost
 from rt.ring import Slot
@@ -39,6 +41,18 @@ class Witness(Protocol):
     def after(self, frame: Frame) -> None: ...
 
 
+@dataclass(slots=True)
+class LaneCount:
+    """What a lane did in all. Written by the thread of ``process``; any thread may read it."""
+
+    frames: int = 0
+    busy_ns: int = 0
+    """Of the device, by its own events: from the beginning of a frame's first step to the end of its last."""
+    bytes_up: int = 0
+    """Of pictures, from the host's memory to the device's."""
+    bytes_down: int = 0
+
+
 class Lane:
     """Takes one frame at a time. ``process`` and ``close`` belong to one thread."""
 
@@ -52,6 +66,7 @@ class Lane:
     ) -> None:
         """``slow_ms``: as ``rt.stage.Stages`` takes it. Raises ``DeviceError``."""
         self.name = device.name
+        self.count = LaneCount()
         self._stages = Stages(clock, slow_ms)
         self._witness = witness
         self._device = device
@@ -88,13 +103,23 @@ class Lane:
             upload.enqueue(self._witness.before, frame, reads=(pixels,))
         upload.upload(pixels, image)
         compute.wait(upload.record())
-        for name, step in self._steps(look):
-            compute.enqueue(self._stages.run, name, step, frame, image, look, reads=(image,), writes=(image,))
+        steps = self._steps(look)
+        points = [compute.mark()]
+        for name, step in steps:
+            compute.enqueue(self._stages.slowed, name, step, frame, image, look, reads=(image,), writes=(image,))
+            points.append(compute.mark())
         download.wait(compute.record())
         download.download(image, pixels)
         if self._witness is not None:
             download.enqueue(self._witness.after, frame, reads=(pixels,))
         download.record().synchronize()
+        frame.marks |= {name: _ns(begin, end) for (name, _), (begin, end) in zip(steps, pairwise(points), strict=True)}
+        self._note(_ns(points[0], points[-1]), 0 if image is pixels else pixels.nbytes)
+
+    def _note(self, busy_ns: int, moved: int) -> None:
+        count = self.count
+        count.frames, count.busy_ns = count.frames + 1, count.busy_ns + busy_ns
+        count.bytes_up, count.bytes_down = count.bytes_up + moved, count.bytes_down + moved
 
     def settle(self) -> None:
         """After an error: returns when nothing of what was given is under way any more. Raises what the device fails with then."""
@@ -118,21 +143,24 @@ class Lane:
 
     def _steps(self, look: Look) -> list[tuple[str, Callable[[Frame, Any, Look], None]]]:
         enhance = [("enhance", self._enhance)] if look.enhancer is not None else []
-        badge = [("badge", self._badge)] if look.badge is not None and look.identity is not None else []
+        badge = [("badge", self._badge)] if look.badge is not None and look.swaps else []
         return [("swap", self._swap), *enhance, ("hide", self._hide), *badge]
 
     # --- steps, each on the stream it was given to ---
 
     def _swap(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
+        for face, what in treatments(frame.faces, look):
+            face.treatment = what
+        self._worn = []
+        if look.swapper is None or not look.swaps:
             return
         if isinstance(look.swapper, MatchesColours):
             look.swapper.colour_match = look.colour_match
-        faces = self._faces(frame, look, Treatment.SWAP)
+        faces = _faces(frame, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
         for layer in self._worn:
-            for face, patch in zip(layer, _patches(look.swapper, frame, image, layer, look.identity), strict=True):
+            for face, patch in _patches(look, frame, image, layer):
                 if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                     host.blur_face(image, face.points)
                 else:
@@ -143,7 +171,7 @@ class Lane:
         self._known = present
 
     def _enhance(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None or look.enhancer is None:
+        if look.enhancer is None:
             return
         for layer in self._worn:
             for face, patch in zip(layer, _enhanced(look.enhancer, image, layer), strict=True):
@@ -151,21 +179,19 @@ class Lane:
                     lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity, **_finish(look, last=True))
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
-            return
-        frozen = self._faces(frame, look, Treatment.FREEZE)
-        for face in [*frozen, *self._faces(frame, look, Treatment.BLUR)]:
+        frozen = _faces(frame, Treatment.FREEZE)
+        for face in [*frozen, *_faces(frame, Treatment.BLUR)]:
             host.blur_face(image, face.points)
         frame.wants_good = bool(frozen)
-        frame.is_good = look.on_lost is OnLost.FREEZE and bool(frame.faces) and not frozen
+        frame.is_good = look.on_lost is OnLost.FREEZE and look.swaps and bool(frame.faces) and not frozen
 
     def _badge(self, frame: Frame, image: Any, look: Look) -> None:
         assert look.badge is not None
         look.badge.stamp(image)
 
-    @staticmethod
-    def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
-        return [face for place, face in enumerate(frame.faces) if _treatment(face, place, look) is what]
+
+def _ns(begin: Event, end: Event) -> int:
+    return round(end.elapsed_ms(begin) * 1e6)
 
 
 def _finish(look: Look, last: bool) -> dict[str, float]:
@@ -173,16 +199,29 @@ def _finish(look: Look, last: bool) -> dict[str, float]:
     return {"colour_match": look.colour_match, "sharpness": look.sharpness if last else 0.0}
 
 
-def _treatment(face: TrackedFace, place: int, look: Look) -> Treatment:
-    chosen = treatment(face.state, look.on_lost)
-    return Treatment.BLUR if chosen is Treatment.SWAP and place >= look.faces else chosen
+def _faces(frame: Frame, what: Treatment) -> list[TrackedFace]:
+    return [face for face in frame.faces if face.treatment == what]
 
 
-def _patches(swapper: Swapper, frame: Frame, image: Any, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:
-    """One for each face: all at once where that is cheaper, else made when it is asked for, since it is valid until the next."""
-    if len(faces) > 1 and isinstance(swapper, BatchSwapper):
-        return swapper.swap_all(image, [face.points for face in faces], identity)
-    return (swapper.swap(image, face.points, identity, face.id, frame.captured_ns) for face in faces)
+def _patches(look: Look, frame: Frame, image: Any, faces: Sequence[TrackedFace]) -> Iterator[tuple[TrackedFace, Patch | None]]:
+    """Each face with its patch: those that wear the same at once where that is cheaper, else made when it is asked for, since it is
+    valid until the next."""
+    swapper = look.swapper
+    assert swapper is not None
+    for identity, wearers in _by_identity(look, faces):
+        if len(wearers) > 1 and isinstance(swapper, BatchSwapper):
+            yield from zip(wearers, swapper.swap_all(image, [face.points for face in wearers], identity), strict=True)
+        else:
+            for face in wearers:
+                yield face, swapper.swap(image, face.points, identity, face.id, frame.captured_ns)
+
+
+def _by_identity(look: Look, faces: Sequence[TrackedFace]) -> list[tuple[Any, list[TrackedFace]]]:
+    found: dict[int, tuple[Any, list[TrackedFace]]] = {}
+    for face in faces:
+        identity = look.role(face).identity
+        found.setdefault(id(identity), (identity, []))[1].append(face)
+    return list(found.values())
 
 
 def _enhanced(enhancer: Enhancer, image: Any, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:

@@ -34,7 +34,7 @@ LATE_FACTOR, LATE_GRACE_NS = 2, 30_000_000
 """A frame is late when it takes more than so many times what was expected of it, and so much longer: a picture at 30 fps."""
 
 SLOWEST = 3
-"""A lane that takes more than so many times what the quickest takes gets no frames: all others would wait for its own."""
+"""A lane that takes more than so many times what the quickest takes, and a picture longer, gets no frames: the others would wait for it."""
 
 FORGET_S = 10.0
 """A lane without frames counts as half as slow after so long: what held it up may be over, and one frame will tell."""
@@ -77,6 +77,8 @@ class LaneRunner:
         """It was opened and has done nothing yet: its first frame loads kernels and says nothing of the others."""
         self.work_ns: float | None = None
         """What a frame takes, by those that were done; None while nobody knows."""
+        self.first_ns: int | None = None
+        """When it began with the first frame."""
         self.last_ns = 0
         """When the last was done."""
         self.begun_ns: int | None = None
@@ -93,13 +95,13 @@ class LaneRunner:
     def is_idle(self) -> bool:
         return self.has_room and self.begun_ns is None
 
-    def slowness_ns(self, now_ns: int) -> float:
-        """What a frame takes, half of it for every ``FORGET_S`` since the last one; 0 while nobody knows."""
-        return (self.work_ns or 0.0) * 0.5 ** ((now_ns - self.last_ns) / 1e9 / FORGET_S)
+    def expected_ns(self, now_ns: int, usual_ns: float) -> float:
+        """What a frame takes, half of it for every ``FORGET_S`` since the last one. ``usual_ns``: while nobody knows."""
+        return usual_ns if self.work_ns is None else self.work_ns * 0.5 ** ((now_ns - self.last_ns) / 1e9 / FORGET_S)
 
     def finish_ns(self, now_ns: int, usual_ns: float) -> int:
-        """When it would be done with a frame that it is dealt now. ``usual_ns``: what stands for its speed while nobody knows it."""
-        work_ns = self.work_ns if self.work_ns is not None else usual_ns
+        """When it would be done with a frame that it is dealt now."""
+        work_ns = self.expected_ns(now_ns, usual_ns)
         begin_ns = now_ns if self.begun_ns is None else max(now_ns, round(self.begun_ns + work_ns))
         return round(begin_ns + work_ns)
 
@@ -116,9 +118,18 @@ class LaneRunner:
 
     def facts(self) -> dict[str, Any]:
         """JSON-ready."""
-        speed = {} if self.work_ns is None else {"ms_per_frame": round(self.work_ns / 1e6, 3)}
         said = {} if self.error is None else {"error": str(self.error)}
-        return {"state": str(self.state), "frames": self.frames, "failures": self.failures, **speed, **said}
+        return {"state": str(self.state), "frames": self.frames, "failures": self.failures, **self._measured(), **said}
+
+    def _measured(self) -> dict[str, Any]:
+        """``idle_share``: of the device, from its first frame to its last; bytes are of pictures, for each frame."""
+        done = self.lane.count
+        speed = {} if self.work_ns is None else {"ms_per_frame": round(self.work_ns / 1e6, 3)}
+        if not done.frames or self.first_ns is None or self.last_ns <= self.first_ns:
+            return speed
+        idle_share = round(max(0.0, 1 - done.busy_ns / (self.last_ns - self.first_ns)), 4)
+        moved = {"bytes_up": done.bytes_up // done.frames, "bytes_down": done.bytes_down // done.frames}
+        return {**speed, "idle_share": idle_share, **moved}
 
 
 class Lanes:
@@ -228,8 +239,8 @@ class Lanes:
     def _quick(self, now_ns: int) -> list[LaneRunner]:
         """Those in service but for the ones that are too slow beside the others."""
         on = [runner for runner in self._runners if runner.state is LaneState.ON]
-        limit_ns = SLOWEST * self._quickest_ns()
-        return [runner for runner in on if runner.slowness_ns(now_ns) <= limit_ns]
+        limit_ns = SLOWEST * self._quickest_ns() + LATE_GRACE_NS
+        return [runner for runner in on if runner.expected_ns(now_ns, 0.0) <= limit_ns]
 
     def _quickest_ns(self) -> float:
         return min((one.work_ns for one in self._runners if one.state is LaneState.ON and one.work_ns is not None), default=0.0)
@@ -250,8 +261,9 @@ class Lanes:
         usual_ns = self._usual_ns()
         if usual_ns is None:
             return now_ns + UNKNOWN_NS
-        expected_ns = min(runner.finish_ns(now_ns, usual_ns) - now_ns, SLOWEST * (self._quickest_ns() or usual_ns))
-        return now_ns + round(LATE_FACTOR * expected_ns) + LATE_GRACE_NS
+        waits_ns = runner.finish_ns(now_ns, usual_ns) - now_ns
+        most_ns = SLOWEST * (self._quickest_ns() or usual_ns)
+        return now_ns + round(LATE_FACTOR * min(max(waits_ns, runner.work_ns or 0), most_ns)) + LATE_GRACE_NS
 
     def _lose(self, frame: Frame, place: str) -> None:
         self._order.give_up(frame.seq)
@@ -301,6 +313,7 @@ class Lanes:
             self._changed.wait_for(lambda: runner.waiting is not None or self._ending)
             frame, runner.waiting = runner.waiting, None
             runner.begun_ns = None if frame is None else self._clock.now_ns()
+            runner.first_ns = runner.begun_ns if runner.first_ns is None else runner.first_ns
             return frame
 
     def _work(self, runner: LaneRunner, frame: Frame) -> bool:

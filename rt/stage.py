@@ -1,4 +1,4 @@
-"""Stages of the line: each notes in the frame how long it took, and can be made slower, to see the line under overload."""
+"""Stages of the line: each can be made slower, to see the line under overload."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ class Stages:
         self._slow_ns = {name: round(ms * 1e6) for name, ms in (slow_ms or {}).items()}
 
     def run(self, name: str, work: Callable[..., Any], frame: Frame, *args: Any) -> None:
-        """Calls ``work(frame, *args)`` and leaves a mark in ``frame``."""
+        """Calls ``work(frame, *args)`` and notes in ``frame`` how long it took on this thread."""
         begin_ns = self._clock.now_ns()
-        work(frame, *args)
-        self._linger(self._slow_ns.get(name, 0))
+        self.slowed(name, work, frame, *args)
         frame.marks[name] = self._clock.now_ns() - begin_ns
+
+    def slowed(self, name: str, work: Callable[..., Any], *args: Any) -> None:
+        """Calls ``work(*args)``, where somebody else takes the time."""
+        work(*args)
+        self._linger(self._slow_ns.get(name, 0))
 
     def _linger(self, extra_ns: int) -> None:
         until_ns = self._clock.now_ns() + extra_ns

@@ -54,6 +54,7 @@ class Played:
                 source.retrieve(self.pictures[-1])
         finally:
             source.close()
+        self.said = source.describe()
         self.sound: list[AudioChunk] = queue.take_all()
 
     @property

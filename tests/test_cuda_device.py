@@ -39,6 +39,24 @@ def test_every_name_exists_in_the_installed_package(package: str) -> None:
         assert name.rpartition(".")[2] in source or "__" in name
 
 
+def test_what_is_asked_of_the_runtime_and_of_a_card_exists() -> None:
+    """In ``engines.device.cuda_probe``, ``engines.tensorrt``, the tests that need a GPU, and the script of their table."""
+    runtime, core = pytest.importorskip("cuda.bindings.runtime"), pytest.importorskip("cuda.core")
+    for name in [
+        "cudaGetDeviceCount",
+        "cudaGetDevice",
+        "cudaSetDevice",
+        "cudaMemGetInfo",
+        "cudaDriverGetVersion",
+        "cudaMalloc",
+        "cudaFree",
+    ]:
+        assert hasattr(runtime, name)
+    assert runtime.cudaError_t.cudaErrorMemoryAllocation.name == "cudaErrorMemoryAllocation"
+    for name in ("name", "arch"):
+        assert hasattr(core.Device, name)
+
+
 def test_what_is_asked_of_events_and_graphs_exists() -> None:
     core = pytest.importorskip("cuda.core")
     for name in OF_EVENTS_AND_GRAPHS.split():

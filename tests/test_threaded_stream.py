@@ -252,3 +252,19 @@ def test_giving_work_to_a_slow_device_does_not_wait() -> None:
     gate.set()
     event.synchronize()
     stream.close()
+
+
+def test_a_mark_takes_no_failure_with_it(device: Device) -> None:
+    """What comes after the failed step is skipped all the same, and the next event tells."""
+    stream, ran = device.stream("a"), []
+    begin = stream.mark()
+    stream.enqueue(lambda: 1 / 0)
+    mark = stream.mark()
+    stream.enqueue(ran.append, 1)
+    event = stream.record()
+    with pytest.raises(ZeroDivisionError):
+        event.synchronize()
+    mark.synchronize()
+    assert mark.elapsed_ms(begin) >= 0
+    assert not ran
+    stream.close()

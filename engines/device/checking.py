@@ -197,6 +197,10 @@ class CheckingStream:
         self._device.call(self._name, "record")
         return CheckingEvent(self._device, self._name, dict(self._moment), self._inner.record())
 
+    def mark(self) -> CheckingEvent:
+        self._device.call(self._name, "mark")
+        return CheckingEvent(self._device, self._name, dict(self._moment), self._inner.mark())
+
     def wait(self, event: Event) -> None:
         self._device.call(self._name, "wait")
         if not isinstance(event, CheckingEvent):

@@ -71,6 +71,10 @@ class Stream(Protocol):
         """Asynchronous: the point after all work given so far."""
         ...
 
+    def mark(self) -> Event:
+        """As ``record``, for times alone: what failed before it stays with the stream, for the next ``record`` to tell."""
+        ...
+
     def wait(self, event: Event) -> None:
         """Asynchronous: work given from now on runs after ``event``."""
         ...

@@ -84,6 +84,11 @@ class HostStream:
         self._give(lambda: self._reach(event))
         return event
 
+    def mark(self) -> HostEvent:
+        event = HostEvent()
+        self._give(lambda: event.reach(None))
+        return event
+
     def wait(self, event: Event) -> None:
         self._give(lambda: self._attempt(event.synchronize))
 

@@ -80,9 +80,18 @@ class ThreadedStream:
         self._host.enqueue(self._native.download, image, pixels)
 
     def record(self) -> ThreadedEvent:
-        points: list[NativeEvent] = []
-        self._host.always(lambda: points.append(self._native.record()))  # also after a failed step: what ran before it is still under way
+        points = self._point()
         return ThreadedEvent(self._host.record(), points)
+
+    def mark(self) -> ThreadedEvent:
+        points = self._point()
+        return ThreadedEvent(self._host.mark(), points)
+
+    def _point(self) -> list[NativeEvent]:
+        """Also after a failed step: what ran before it is still under way."""
+        points: list[NativeEvent] = []
+        self._host.always(lambda: points.append(self._native.record()))
+        return points
 
     def wait(self, event: Event) -> None:
         if not isinstance(event, ThreadedEvent):

@@ -29,7 +29,9 @@ ACCEPTED = (
     "synthetic:, or - for standard input"
 )
 
-sources: Registry[SourceKind] = Registry("source", *(f"{__name__}.{module}" for module in ("camera", "media", "pipe", "synthetic")))
+ROOMS = tuple(f"{__name__}.{module}" for module in ("camera", "media", "nvdec", "pipe", "synthetic"))
+
+sources: Registry[SourceKind] = Registry("source", *ROOMS)
 
 
 def open_spec(spec: str, request: CaptureRequest, clock: Clock) -> Source:

@@ -182,9 +182,13 @@ class MediaSource:
         place = self._reader(self._stop) if self._reader else self._spec
         options = LOW_DELAY if self.is_live else {}
         try:
-            return av.open(place, "r", options=dict(options), timeout=None if self._reader else TIMEOUT_S)
+            return self._open_media(place, options=dict(options), timeout=None if self._reader else TIMEOUT_S)
         except av.error.FFmpegError as error:
             raise SourceError(self._cannot_open(error)) from error
+
+    def _open_media(self, place: Any, **how: Any) -> Any:
+        """Raises ``av.error.FFmpegError``."""
+        return av.open(place, "r", **how)
 
     def _cannot_open(self, error: av.error.FFmpegError) -> str:
         if "://" in self._spec:

@@ -1,0 +1,184 @@
+"""What only a GPU can show. `make test-gpu` runs it; nothing here has run on one yet (docs/gpu-results.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from standins import full_size
+from standins.shelf import OTHERS, fill
+
+from engines.device.contract import Step
+from engines.device.cuda import CudaDevice
+from engines.device.cuda_networks import CudaNetworks
+from engines.device.cuda_probe import current_gpu, find_gpus
+from engines.device.graphs import WARM_AFTER, Graphs
+from engines.errors import DeviceError, DeviceMemoryError
+from engines.tensorrt import gpu_target, import_runtime
+from rt.clock import MonotonicClock
+from rt.frame import Frame
+from rt.lane import Lane
+from rt.options import Look
+from rt.ring import SlotRing
+
+pytestmark = pytest.mark.gpu
+
+SIDE = 512
+
+
+def pictures(count: int) -> list[np.ndarray]:
+    random = np.random.default_rng(2)
+    return [random.integers(0, 256, (SIDE, SIDE, 3), np.uint8) for _ in range(count)]
+
+
+def half(image: Any) -> None:
+    image //= 2
+
+
+def test_a_lane_s_way_up_and_down_keeps_every_byte_and_is_timed_by_events() -> None:
+    lane = Lane(CudaDevice(0), MonotonicClock())
+    ring = SlotRing(3, SIDE, SIDE, lane.slot_memory)
+    for number, picture in enumerate(pictures(12)):
+        slot = ring.acquire()
+        assert slot is not None
+        slot.pixels[...] = picture
+        lane.process(frame := Frame(slot.pixels, number, number, slot=slot), Look())
+        np.testing.assert_array_equal(slot.pixels, picture)
+        assert {"swap", "hide"} <= set(frame.marks)
+        slot.release()
+    lane.close()
+    assert (lane.count.bytes_up, lane.count.bytes_down) == (12 * SIDE * SIDE * 3,) * 2
+
+
+def test_steps_on_several_streams_keep_the_order_that_events_give_them() -> None:
+    device = CudaDevice(0)
+    streams = [device.stream(str(number)) for number in range(4)]
+    pixels = device.pinned((SIDE, SIDE, 3))
+    pixels[...] = 255
+    image = device.mirror(pixels)
+    streams[0].upload(pixels, image)
+    expected, event = np.full_like(pixels, 255), streams[0].record()
+    for number in range(40):
+        stream = streams[number % 4]
+        stream.wait(event)
+        stream.enqueue(half, image) if number % 5 == 0 else stream.enqueue(image.__ixor__, number)
+        expected = expected // 2 if number % 5 == 0 else expected ^ number
+        event = stream.record()
+    streams[0].wait(event)
+    streams[0].download(image, pixels)
+    streams[0].record().synchronize()
+    np.testing.assert_array_equal(pixels, expected)
+    for stream in streams:
+        stream.close()
+
+
+def test_a_graph_does_what_its_steps_do() -> None:
+    device = CudaDevice(0)
+    stream = device.stream("compute")
+    pixels = device.pinned((SIDE, SIDE, 3))
+    image = device.mirror(pixels)
+    graphs, picture = Graphs(stream), pictures(1)[0]
+    for _ in range(WARM_AFTER + 4):
+        pixels[...] = picture
+        stream.upload(pixels, image)
+        graphs.run("half twice", [Step(half, (image,), (image,), (image,))] * 2)
+        stream.download(image, pixels)
+        stream.record().synchronize()
+        np.testing.assert_array_equal(pixels, picture // 4)
+    assert not graphs.problem
+    assert graphs.replayed >= 3
+    graphs.clear()
+    stream.close()
+
+
+def test_what_is_made_and_closed_again_leaves_no_memory_behind() -> None:
+    from cuda.bindings import runtime
+
+    def free_bytes() -> int:
+        return int(runtime.cudaMemGetInfo()[1])
+
+    def one_lane() -> None:
+        device = CudaDevice(0)
+        lane = Lane(device, MonotonicClock())
+        ring = SlotRing(4, SIDE, SIDE, lane.slot_memory)
+        slot = ring.acquire()
+        assert slot is not None
+        lane.process(Frame(slot.pixels, 0, 0, slot=slot), Look())
+        lane.close()
+        lane.open()
+        lane.close()
+        device.trim()
+
+    for _ in range(3):
+        one_lane()
+    before = free_bytes()
+    for _ in range(30):
+        one_lane()
+    assert before - free_bytes() < 8_000_000
+
+
+def test_the_budget_of_a_pool_is_kept_and_its_end_is_no_crash() -> None:
+    device = CudaDevice(0, memory_bytes=8_000_000)
+    kept = [device.mirror(np.zeros((1000, 1000, 3), np.uint8)) for _ in range(2)]
+    with pytest.raises(DeviceMemoryError, match="no memory left"):
+        device.mirror(np.zeros((1000, 1000, 3), np.uint8))
+    kept.clear()
+    device.trim()
+    assert device.mirror(np.zeros((1000, 1000, 3), np.uint8)).nbytes == 3_000_000
+
+
+@pytest.mark.parametrize("index", range(max(1, find_gpus()[0])))
+def test_a_thread_means_the_gpu_of_its_lane_while_it_opens_models(index: int) -> None:
+    before = current_gpu()
+    with CudaNetworks(index).current():
+        assert current_gpu() == index
+    assert current_gpu() == before
+
+
+def ffrt(arguments: Sequence[str], environment: dict[str, str]) -> dict[str, Any]:
+    run = subprocess.run(
+        [sys.executable, "-c", "from app.main import main; main()", *arguments],
+        check=False, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **environment},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    result: dict[str, Any] = json.loads(run.stdout)
+    return result
+
+
+def engine_runtime() -> str:
+    """``rtx`` where it runs on this chip and is installed, else ``tensorrt``."""
+    for runtime in ("rtx", "tensorrt"):
+        try:
+            module = import_runtime(runtime)
+        except DeviceError:
+            continue
+        if runtime == "tensorrt" or hasattr(module.ComputeCapability, gpu_target().upper().replace("_", "")):
+            return runtime
+    pytest.fail(f"neither TensorRT for RTX nor TensorRT runs on {gpu_target()} here; install one of them")
+
+
+@pytest.mark.timeout(900)
+def test_the_line_runs_a_network_of_inswappers_size_on_the_gpu(tmp_path: Path) -> None:
+    """`ffrt bench live --device cuda:0`; its numbers go into the file that FFRT_GPU_RESULTS names, for the table."""
+    models = fill(tmp_path / "given", tmp_path / "models", {"identity": OTHERS["identity"]})
+    network, runtime = full_size.inswapper(tmp_path / "inswapper_full.onnx"), engine_runtime()
+    places = {"FFRT_MODELS": str(models), "FFRT_CACHE": str(tmp_path / "cache")}
+    targets = ["--for", gpu_target()] if runtime == "rtx" else []
+    ffrt(["engines", "build", str(network), "--runtime", runtime, *targets, "--json"], places)
+    bench = ["bench", "live", "--device", "cuda:0", "--runtime", f"{runtime},ort", "--seconds", "20", "--json"]
+    report = ffrt([*bench, "--swapper", f"inswapper:{network}", "--input", "synthetic:size=1920x1080,fps=60"], places)
+    (swapper,) = (model for model in report["models"] if model["model"].startswith("inswapper_full"))
+    assert swapper["runtime"].startswith(runtime), swapper["why"]
+    assert report["error"] is None
+    assert report["lanes"]["cuda:0"]["failures"] == 0
+    assert report["sinks"]["null"]["out_of_order"] == 0
+    if results := os.environ.get("FFRT_GPU_RESULTS"):
+        Path(results).write_text(json.dumps(report), encoding="utf-8")
