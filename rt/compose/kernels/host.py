@@ -29,8 +29,11 @@ COMPILERS = ("c++", "g++", "clang++")
 FLAGS = ("-O2", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas")
 
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
-"""With ``FFRT_SANITIZE=1``: a read or write out of bounds ends the program, with its line. Python then needs ``ASAN_OPTIONS=detect_leaks=0``
-and, in ``LD_PRELOAD``, ``libasan.so`` and ``libstdc++.so`` from where ``g++ -print-file-name=`` says: see `make test-kernels`."""
+"""With ``FFRT_SANITIZE=1``: a read or write out of bounds ends the program, with its line.
+
+Python then needs ``ASAN_OPTIONS=detect_leaks=0`` and, in ``LD_PRELOAD``, ``libasan.so`` and ``libstdc++.so`` from where
+``g++ -print-file-name=`` says: see `make test-kernels`.
+"""
 
 
 def find_compiler(environment: Mapping[str, str] = os.environ) -> str | None:
