@@ -36,6 +36,8 @@ from rt.clock import MonotonicClock
 from rt.compose.badge import Badge
 from rt.compose.device import DeviceCompositor
 from rt.compose.kernels.checking import CheckingKernels
+from rt.compose.kernels.contract import Size
+from rt.compose.kernels.declared import Kernel
 from rt.compose.kernels.host import HostKernels
 from rt.compose.launches import HIDE, LAUNCHES_MAX, launches
 from rt.compose.layers import Layers
@@ -339,6 +341,40 @@ def test_an_enhancer_of_the_processor_is_refused(kernels: HostKernels, woman: So
     assert not compositor.refusal(look_of("mesh", man, enhancer=enhancer()))
     with pytest.raises(DeviceError, match="nothing draws plain on a device"):
         by_the_kernels(kernels, scene(woman), look)
+
+
+class Failing(HostKernels):
+    """Fails at one launch of the kernel of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.fails = 1
+        self._name = name
+
+    def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
+        if kernel.name == self._name and self.fails:
+            self.fails -= 1
+            raise DeviceError(f"{kernel.name} failed as it was asked to")
+        super().launch(kernel, threads, *args)
+
+
+@pytest.mark.parametrize("fails", ["mesh_vertices", "mesh_draw"])
+def test_after_a_frame_that_failed_the_next_is_whole(kernels: HostKernels, woman: SourceFace, man: SourceFace, fails: str) -> None:
+    """What was to go up first, and what was half drawn, is not taken for done."""
+    frame, look = scene(woman), look_of("mesh", man)
+    device, compositor = HostDevice(), DeviceCompositor(Failing(fails))
+    stream, image = device.stream("compute"), frame.pixels.copy()
+    elsewhere = replace(frame, faces=(TrackedFace(1, face_at(200, 150, 90, 40), FaceState.SEEN, 1.0),))
+    try:
+        compositor.compose(stream, elsewhere, image, look)
+        with pytest.raises(DeviceError, match="failed as it was asked to"):
+            stream.record().synchronize()
+        np.copyto(image, frame.pixels)
+        compositor.compose(stream, frame, image, look)
+        stream.record().synchronize()
+    finally:
+        stream.close()
+    assert differences(image, by_the_processor(frame, look_of("mesh", man), [])).max() <= 1
 
 
 # --- what it costs ---

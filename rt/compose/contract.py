@@ -28,7 +28,7 @@ class Compositor(Protocol):
         ...
 
     def clear(self) -> None:
-        """Forgets what was recorded for the models so far. Nothing may be under way."""
+        """Frees all that is kept on the device, and what was recorded. Nothing may be under way; a frame may follow."""
         ...
 
 

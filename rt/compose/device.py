@@ -41,6 +41,7 @@ class DeviceCompositor:
         self._worn: tuple[Any, ...] = ()
         self._plate: tuple[np.ndarray, Any] | None = None  # as the badge made it, and on the device
         self._graphs: tuple[Stream, Graphs] | None = None
+        self._given = self._reached = 0  # frames; _reached is written by the stream's thread
 
     def refusal(self, look: Look) -> str:
         if look.enhancer is not None and _kind(look.enhancer, is_enhancer=True) is None:
@@ -50,6 +51,8 @@ class DeviceCompositor:
     def compose(self, stream: Stream, frame: Frame, image: Any, look: Look) -> None:
         for face, what in treatments(frame.faces, look):
             face.treatment = what
+        if self._reached != self._given:  # the frame before failed half-way: nobody knows what the device's memory holds
+            self.clear()
         self._wear(look)
         self._memory.begin_frame()
         swapped = _faces(frame, Treatment.SWAP)
@@ -60,14 +63,26 @@ class DeviceCompositor:
                 canvas.hide(face.points)
         if look.badge is not None and look.swaps:
             self._stamp(canvas, look.badge)
+        self._given += 1
         canvas.give(stream, self._graphs_of(stream))
+        stream.enqueue(self._reach, self._given)
         self._forget_others(frame, look)
 
     def clear(self) -> None:
+        self._forget_models()
+        self._painters.clear()
+        self._memory, self._plate, self._worn, self._graphs = Memory(self._kernels), None, (), None
+        self._given = self._reached = 0
+
+    def _forget_models(self) -> None:
         if self._graphs is not None:
             self._graphs[1].clear()
         for painter in self._painters.values():
             painter.forget()
+
+    def _reach(self, number: int) -> None:
+        """On the stream, after all that was given for a frame; skipped where any of it failed."""
+        self._reached = number
 
     def _draw(self, canvas: Canvas, look: Look, layers: Sequence[Sequence[TrackedFace]]) -> None:
         if isinstance(look.swapper, MatchesColours):
@@ -104,7 +119,7 @@ class DeviceCompositor:
         """What was recorded for other models is of no more use, and holds them."""
         worn = (look.swapper, look.identity, *look.seats, *(role.identity for role in look.roles.values()), look.enhancer)
         if len(self._worn) != len(worn) or any(before is not now for before, now in zip(self._worn, worn, strict=True)):
-            self.clear()
+            self._forget_models()
             self._worn = worn
 
     def _graphs_of(self, stream: Stream) -> Graphs:
