@@ -13,7 +13,7 @@ from app.cli import main
 from app.errors import UsageError
 from app.models import Models
 from app.people_options import PeopleOptions
-from app.presets import Preset
+from app.presets import Preset, SourcePreset
 from app.session import LiveSession
 from app.settings import InputSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
 from engines.store.shelf import Shelf
@@ -98,7 +98,7 @@ def test_a_face_that_is_chosen_for_everybody_is_worn_by_everybody() -> None:
     own = PersonSettings(number=3, source=SourceSettings(photos=(ASTRONAUT,)))
     each = Settings(people=PeopleSettings(each=(BOTH, BOTH), others=Wear.HIDE, named=(own,)))
     chosen = SourceSettings(photos=(HOPPER,))
-    for worn in (each.wearing(chosen), Preset(source=chosen).applied(each, str)):
+    for worn in (each.wearing(chosen), Preset(source=SourcePreset.of(chosen, None)).applied(each, str)):
         assert worn.source == chosen
         assert worn.people == PeopleSettings(others=Wear.HIDE, named=(own,))
     assert Preset().applied(each, str).people == each.people

@@ -311,7 +311,7 @@ class PeopleStrip(QFrame):
         for part in self._recognisers:
             action = self._choice(models, group, _plain(part.name), chosen == part.name, partial(_with, recogniser=part.name))
             action.setEnabled(not part.missing)
-            action.setToolTip(tr("Not on this computer: run `{command}`").format(command=part.missing) if part.missing else "")
+            action.setToolTip(tr("Not on this computer yet.") if part.missing else "")
         return models
 
     def _menu(self, title: str) -> QMenu:
