@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from engines.align import MeshAligner
 from engines.detect import detectors
 from engines.device.checking import CheckingDevice, OrderError
+from engines.device.contract import Device
 from engines.device.host import HostDevice
+from engines.device.simulated import SimulatedDevice
 from engines.enhance.restore import Restorer
 from engines.errors import DeviceError
 from engines.face import Patch, SourceFace
@@ -175,8 +177,8 @@ def by_the_processor(frame: Frame, look: Look, drawn: Sequence[Any]) -> np.ndarr
     return own.pixels
 
 
-def by_the_kernels(kernels: HostKernels, frame: Frame, look: Look, frames: int = 1) -> np.ndarray:
-    device, compositor = HostDevice(), DeviceCompositor(kernels)
+def by_the_kernels(kernels: HostKernels, frame: Frame, look: Look, frames: int = 1, device: Device | None = None) -> np.ndarray:
+    device, compositor = device or HostDevice(), DeviceCompositor(kernels)
     stream, image = device.stream("compute"), np.full_like(frame.pixels, 0xCD)
     try:
         for _ in range(frames):
@@ -319,11 +321,12 @@ def test_nobody_worn_is_nothing_done(kernels: HostKernels, woman: SourceFace) ->
     np.testing.assert_array_equal(by_the_kernels(kernels, frame, Look()), frame.pixels)
 
 
-def test_recorded_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:
+@pytest.mark.parametrize("device", [HostDevice(), SimulatedDevice({"compute": 0.1})], ids=lambda device: device.name)
+def test_recorded_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace, device: Device) -> None:
     """From the third frame on the steps are a graph. The light settles, so both ways are given as many frames."""
     frame = scene(woman)
     look, other = look_of("mesh", man, masks=(MouthMask(),)), look_of("mesh", man)
-    made = by_the_kernels(kernels, frame, look, frames=6)
+    made = by_the_kernels(kernels, frame, look, 6, device)
     for _ in range(6):
         wanted = by_the_processor(frame, other, [MouthMask()])
     assert differences(made, wanted).max() <= 1
