@@ -22,8 +22,8 @@ class Compositor(Protocol):
         """Asynchronous: gives ``stream`` all that is to be done to ``image``, the device's copy of ``frame.pixels``.
 
         ``frame.faces`` are known, and told their ``treatment`` here; ``frame.pixels`` are as they were filmed: faces, light and masks are
-        looked at there, before this returns. Both must stay as they are until the work is done, and so must this object: it is called again only then. Raises
-        ``DeviceError`` for a look that is refused, and what swapper, enhancer and masks raise.
+        looked at there, before this returns. Both must stay as they are until the work is done, and so must this object: it is called
+        again only then. Raises ``DeviceError`` for a look that is refused, and what swapper, enhancer and masks raise.
         """
         ...
 
