@@ -73,7 +73,8 @@ engine-table: setup-test
 test-kernels: setup-test
 	$(BIN)/pip install -q -e '.[kernels]'
 	$(BIN)/python -m pytest tests/test_kernels_*.py tests/test_compose_device.py
-	FFRT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$$($${CXX:-c++} -print-file-name=libasan.so) \
+	FFRT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 \
+		LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		$(BIN)/python -m pytest tests/test_kernels_*.py
 	$(BIN)/python scripts/kernel_table.py docs/kernels.md
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,9 @@ from hypothesis import strategies as st
 from engines.align import MeshAligner
 from engines.detect import detectors
 from engines.device.checking import CheckingDevice, OrderError
+from engines.device.contract import Device
 from engines.device.host import HostDevice
+from engines.device.simulated import SimulatedDevice
 from engines.enhance.restore import Restorer
 from engines.errors import DeviceError
 from engines.face import Patch, SourceFace
@@ -29,20 +32,21 @@ from engines.mask.mouth import MouthMask
 from engines.mask.shapes import Ramp, Shapes, capsules
 from engines.network import Network
 from engines.session import TensorSpec
-from engines.swap.contract import MatchesColours
 from engines.swap.echo import echo
 from engines.swap.mesh.swapper import MeshSwapper
-from rt.compose import host
+from rt.clock import MonotonicClock
 from rt.compose.badge import Badge
 from rt.compose.device import DeviceCompositor
 from rt.compose.kernels.checking import CheckingKernels
+from rt.compose.kernels.contract import Size
+from rt.compose.kernels.declared import Kernel
 from rt.compose.kernels.host import HostKernels
 from rt.compose.launches import HIDE, LAUNCHES_MAX, launches
-from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers
 from rt.compose.memory import PIECE_BYTES
 from rt.frame import FaceState, Frame, TrackedFace
-from rt.options import Blending, Corner, Look, OnLost
+from rt.lane import Lane
+from rt.options import Blending, Corner, Look, OnLost, Role, Wear
 from tests.conftest import ASTRONAUT, HOPPER
 from tests.faces import face_at
 
@@ -163,37 +167,18 @@ def look_of(kind: str, photo: SourceFace, **changed: Any) -> Look:
 
 
 def by_the_processor(frame: Frame, look: Look, drawn: Sequence[Any]) -> np.ndarray:
-    """As the lane does it, step by step. ``drawn``: the same masks, as they are asked."""
-    image, swapper = frame.pixels.copy(), look.swapper
-    assert swapper is not None
-    if isinstance(swapper, MatchesColours):
-        swapper.colour_match = look.colour_match
-    seen = [face for face in frame.faces if face.state is FaceState.SEEN]
-    covers = dict(zip([face.id for face in seen], covers_of(drawn, frame.pixels, [face.points for face in seen]), strict=True))
-    layers = Layers().of(seen[: look.faces])
-    for layer in layers:
-        for face in layer:
-            patch = swapper.swap(image, face.points, look.identity, face.id, frame.captured_ns)
-            if patch is None:
-                host.blur_face(image, face.points)
-            else:
-                last = look.sharpness if look.enhancer is None else 0.0
-                lay(image, patch, covers[face.id], look.blending, look.opacity, colour_match=look.colour_match, sharpness=last)
-    for face in [face for layer in layers for face in layer if look.enhancer is not None]:
-        assert look.enhancer is not None
-        patch = look.enhancer.enhance(image, face.points)
-        if patch is not None:
-            finish = {"colour_match": look.colour_match, "sharpness": look.sharpness}
-            lay(image, patch, covers[face.id], look.blending, look.enhancer_opacity, **finish)
-    for face in [*[face for face in frame.faces if face not in seen], *seen[look.faces :]]:
-        host.blur_face(image, face.points)
-    if look.badge is not None:
-        look.badge.stamp(image)
-    return image
+    """As a lane does it: it is one, over the processor. ``drawn``: the masks, in the form in which they are asked."""
+    own = Frame(frame.pixels.copy(), 0, frame.captured_ns, faces=tuple(map(copy.copy, frame.faces)))
+    lane = Lane(HostDevice(), MonotonicClock())
+    try:
+        lane.process(own, replace(look, masks=tuple(drawn)))
+    finally:
+        lane.close()
+    return own.pixels
 
 
-def by_the_kernels(kernels: HostKernels, frame: Frame, look: Look, frames: int = 1) -> np.ndarray:
-    device, compositor = HostDevice(), DeviceCompositor(kernels)
+def by_the_kernels(kernels: HostKernels, frame: Frame, look: Look, frames: int = 1, device: Device | None = None) -> np.ndarray:
+    device, compositor = device or HostDevice(), DeviceCompositor(kernels)
     stream, image = device.stream("compute"), np.full_like(frame.pixels, 0xCD)
     try:
         for _ in range(frames):
@@ -306,16 +291,42 @@ def test_a_face_that_is_not_seen_is_hidden(kernels: HostKernels, woman: SourceFa
     assert differences(made, frame.pixels).max() > 20
 
 
+@pytest.mark.parametrize("kind", ["mesh", "boosted"])
+def test_everybody_gets_their_role(kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str) -> None:
+    """One wears a face of their own, one is hidden, one is left alone, and who is nobody of these wears what all do."""
+    places = [(90, 80, 25, 0), (400, 90, 30, 20), (400, 290, 25, 0)]
+    look = look_of(kind, man)
+    assert look.swapper is not None
+    roles = {1: Role(Wear.SWAP, look.swapper.prepare([woman])), 2: Role(Wear.HIDE), 3: Role(Wear.LEAVE)}
+    frame = scene(woman, *places)
+    frame = replace(frame, faces=tuple(replace(face, person=face.id) for face in frame.faces))
+    made = by_the_kernels(kernels, frame, replace(look, roles=roles))
+    other = look_of(kind, man)
+    assert other.swapper is not None
+    wanted = by_the_processor(frame, replace(other, roles={**roles, 1: Role(Wear.SWAP, other.swapper.prepare([woman]))}), [])
+    assert differences(made, wanted).max() <= 1
+    left = differences(made, frame.pixels)[60:120, 370:430]
+    assert not left.any(), "the one who is left alone"
+
+
+def test_who_is_to_be_hidden_is_hidden_though_nobody_wears_anything(kernels: HostKernels, woman: SourceFace) -> None:
+    frame = scene(woman)
+    made = by_the_kernels(kernels, frame, Look(others=Role(Wear.HIDE)))
+    assert differences(made, by_the_processor(frame, Look(others=Role(Wear.HIDE)), [])).max() <= 1
+    assert differences(made, frame.pixels).max() > 20
+
+
 def test_nobody_worn_is_nothing_done(kernels: HostKernels, woman: SourceFace) -> None:
     frame = scene(woman)
     np.testing.assert_array_equal(by_the_kernels(kernels, frame, Look()), frame.pixels)
 
 
-def test_recorded_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:
+@pytest.mark.parametrize("device", [HostDevice(), SimulatedDevice({"compute": 0.1})], ids=lambda device: device.name)
+def test_recorded_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace, device: Device) -> None:
     """From the third frame on the steps are a graph. The light settles, so both ways are given as many frames."""
     frame = scene(woman)
     look, other = look_of("mesh", man, masks=(MouthMask(),)), look_of("mesh", man)
-    made = by_the_kernels(kernels, frame, look, frames=6)
+    made = by_the_kernels(kernels, frame, look, 6, device)
     for _ in range(6):
         wanted = by_the_processor(frame, other, [MouthMask()])
     assert differences(made, wanted).max() <= 1
@@ -333,6 +344,40 @@ def test_an_enhancer_of_the_processor_is_refused(kernels: HostKernels, woman: So
     assert not compositor.refusal(look_of("mesh", man, enhancer=enhancer()))
     with pytest.raises(DeviceError, match="nothing draws plain on a device"):
         by_the_kernels(kernels, scene(woman), look)
+
+
+class Failing(HostKernels):
+    """Fails at one launch of the kernel of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.fails = 1
+        self._name = name
+
+    def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
+        if kernel.name == self._name and self.fails:
+            self.fails -= 1
+            raise DeviceError(f"{kernel.name} failed as it was asked to")
+        super().launch(kernel, threads, *args)
+
+
+@pytest.mark.parametrize("fails", ["mesh_vertices", "mesh_draw"])
+def test_after_a_frame_that_failed_the_next_is_whole(kernels: HostKernels, woman: SourceFace, man: SourceFace, fails: str) -> None:
+    """What was to go up first, and what was half drawn, is not taken for done."""
+    frame, look = scene(woman), look_of("mesh", man)
+    device, compositor = HostDevice(), DeviceCompositor(Failing(fails))
+    stream, image = device.stream("compute"), frame.pixels.copy()
+    elsewhere = replace(frame, faces=(TrackedFace(1, face_at(200, 150, 90, 40), FaceState.SEEN, 1.0),))
+    try:
+        compositor.compose(stream, elsewhere, image, look)
+        with pytest.raises(DeviceError, match="failed as it was asked to"):
+            stream.record().synchronize()
+        np.copyto(image, frame.pixels)
+        compositor.compose(stream, frame, image, look)
+        stream.record().synchronize()
+    finally:
+        stream.close()
+    assert differences(image, by_the_processor(frame, look_of("mesh", man), [])).max() <= 1
 
 
 # --- what it costs ---

@@ -207,8 +207,9 @@ class Canvas:
 
     def give(self, stream: Stream, graphs: Graphs) -> None:
         """Asynchronous: gives ``stream``, of which ``graphs`` are, all that was asked for."""
-        if self._sends:  # as one piece of work: each wakes the stream's thread
-            values, arrays = zip(*self._sends, strict=True)
+        sends = [*self.memory.take_pending(), *self._sends]
+        if sends:  # as one piece of work: each wakes the stream's thread
+            values, arrays = zip(*sends, strict=True)
             stream.enqueue(self._put_all, values, arrays, reads=values, writes=arrays)
         if self._steps:
             graphs.run(tuple(map(_key, self._steps)), self._steps)

@@ -21,14 +21,14 @@ class Compositor(Protocol):
     def compose(self, stream: Stream, frame: Frame, image: Any, look: Look) -> None:
         """Asynchronous: gives ``stream`` all that is to be done to ``image``, the device's copy of ``frame.pixels``.
 
-        ``frame.faces`` are known and ``frame.pixels`` are as they were filmed: faces, light and masks are looked at there, before this
-        returns. Both must stay as they are until the work is done, and so must this object: it is called again only then. Raises
-        ``DeviceError`` for a look that is refused, and what swapper, enhancer and masks raise.
+        ``frame.faces`` are known, and told their ``treatment`` here; ``frame.pixels`` are as they were filmed: faces, light and masks are
+        looked at there, before this returns. Both must stay as they are until the work is done, and so must this object: it is called
+        again only then. Raises ``DeviceError`` for a look that is refused, and what swapper, enhancer and masks raise.
         """
         ...
 
     def clear(self) -> None:
-        """Forgets what was recorded for the models so far. Nothing may be under way."""
+        """Frees all that is kept on the device, and what was recorded. Nothing may be under way; a frame may follow."""
         ...
 
 

@@ -19,7 +19,7 @@ from rt.compose.canvas import Canvas, masking_of
 from rt.compose.contract import compositors
 from rt.compose.kernels.contract import Kernels
 from rt.compose.layers import Layers
-from rt.compose.lost import Treatment, treatment
+from rt.compose.lost import Treatment, treatments
 from rt.compose.memory import Memory
 from rt.compose.painters import Painter, PainterKind, painters
 from rt.frame import Frame, TrackedFace
@@ -41,6 +41,7 @@ class DeviceCompositor:
         self._worn: tuple[Any, ...] = ()
         self._plate: tuple[np.ndarray, Any] | None = None  # as the badge made it, and on the device
         self._graphs: tuple[Stream, Graphs] | None = None
+        self._given = self._reached = 0  # frames; _reached is written by the stream's thread
 
     def refusal(self, look: Look) -> str:
         if look.enhancer is not None and _kind(look.enhancer, is_enhancer=True) is None:
@@ -48,37 +49,52 @@ class DeviceCompositor:
         return ""
 
     def compose(self, stream: Stream, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
-            return
+        for face, what in treatments(frame.faces, look):
+            face.treatment = what
+        if self._reached != self._given:  # the frame before failed half-way: nobody knows what the device's memory holds
+            self.clear()
         self._wear(look)
-        if isinstance(look.swapper, MatchesColours):
-            look.swapper.colour_match = look.colour_match
         self._memory.begin_frame()
-        swapped = _faces(frame, look, Treatment.SWAP)
+        swapped = _faces(frame, Treatment.SWAP)
         canvas = Canvas(self._kernels, self._memory, frame, image, masking_of(look.masks, frame.pixels, swapped))
         self._draw(canvas, look, self._layers.of(swapped))
-        for treated in (Treatment.FREEZE, Treatment.BLUR):  # frozen ones too: not every frame has a good picture to be replaced by
-            for face in _faces(frame, look, treated):
+        for what in (Treatment.FREEZE, Treatment.BLUR):  # frozen ones too: not every frame has a good picture to be replaced by
+            for face in _faces(frame, what):
                 canvas.hide(face.points)
-        if look.badge is not None:
+        if look.badge is not None and look.swaps:
             self._stamp(canvas, look.badge)
+        self._given += 1
         canvas.give(stream, self._graphs_of(stream))
+        stream.enqueue(self._reach, self._given)
         self._forget_others(frame, look)
 
     def clear(self) -> None:
+        self._forget_models()
+        self._painters.clear()
+        self._memory, self._plate, self._worn, self._graphs = Memory(self._kernels), None, (), None
+        self._given = self._reached = 0
+
+    def _forget_models(self) -> None:
         if self._graphs is not None:
             self._graphs[1].clear()
         for painter in self._painters.values():
             painter.forget()
 
+    def _reach(self, number: int) -> None:
+        """On the stream, after all that was given for a frame; skipped where any of it failed."""
+        self._reached = number
+
     def _draw(self, canvas: Canvas, look: Look, layers: Sequence[Sequence[TrackedFace]]) -> None:
+        if isinstance(look.swapper, MatchesColours):
+            look.swapper.colour_match = look.colour_match
         canvas.blending, canvas.opacity, canvas.colour_match = look.blending, look.opacity, look.colour_match
         canvas.sharpness = look.sharpness if look.enhancer is None else 0.0  # what is laid last is sharpened
         for layer in layers:
-            drawn = self._painter(look.swapper).paint(canvas, look.swapper, look.identity, layer)
-            for face, is_drawn in zip(layer, drawn, strict=True):
-                if not is_drawn:  # too small, or all but outside: it is not to be shown either
-                    canvas.hide(face.points)
+            for identity, wearers in by_identity(look, layer):
+                drawn = self._painter(look.swapper).paint(canvas, look.swapper, identity, wearers)
+                for face, is_drawn in zip(wearers, drawn, strict=True):
+                    if not is_drawn:  # too small, or all but outside: it is not to be shown either
+                        canvas.hide(face.points)
         if look.enhancer is None:
             return
         canvas.opacity, canvas.sharpness = look.enhancer_opacity, look.sharpness
@@ -101,9 +117,9 @@ class DeviceCompositor:
 
     def _wear(self, look: Look) -> None:
         """What was recorded for other models is of no more use, and holds them."""
-        worn = (look.swapper, look.identity, look.enhancer)
+        worn = (look.swapper, look.identity, *look.seats, *(role.identity for role in look.roles.values()), look.enhancer)
         if len(self._worn) != len(worn) or any(before is not now for before, now in zip(self._worn, worn, strict=True)):
-            self.clear()
+            self._forget_models()
             self._worn = worn
 
     def _graphs_of(self, stream: Stream) -> Graphs:
@@ -112,9 +128,10 @@ class DeviceCompositor:
         return self._graphs[1]
 
     def _forget_others(self, frame: Frame, look: Look) -> None:
+        if look.swapper is None:
+            return
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
-            assert look.swapper is not None
             look.swapper.forget(gone)
         self._known = present
 
@@ -129,15 +146,17 @@ def _kind(model: Any, is_enhancer: bool) -> str | None:
     return min(fitting)[1] if fitting else None
 
 
-def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
-    chosen = []
-    for place, face in enumerate(frame.faces):
-        treated = treatment(face.state, look.on_lost)
-        if treated is Treatment.SWAP and place >= look.faces:
-            treated = Treatment.BLUR
-        if treated is what:
-            chosen.append(face)
-    return chosen
+def by_identity(look: Look, faces: Sequence[TrackedFace]) -> list[tuple[Any, list[TrackedFace]]]:
+    """Those that wear the same, together."""
+    found: dict[int, tuple[Any, list[TrackedFace]]] = {}
+    for face in faces:
+        identity = look.role(face).identity
+        found.setdefault(id(identity), (identity, []))[1].append(face)
+    return list(found.values())
+
+
+def _faces(frame: Frame, what: Treatment) -> list[TrackedFace]:
+    return [face for face in frame.faces if face.treatment == what]
 
 
 @compositors.register("cuda")

@@ -50,13 +50,14 @@ class Memory:
         self._parts: dict[tuple[str, int, tuple[int, ...]], tuple[Any, Any]] = {}
         self._parcels: dict[str, list[Parcel]] = defaultdict(list)
         self._used: dict[str, int] = defaultdict(int)
+        self._pending: list[tuple[np.ndarray, Any]] = []
 
     def array(self, name: str, count: int, dtype: Any, *, zeroed: bool = False) -> Any:
         """``count`` numbers, and perhaps more: what was asked for under this ``name`` before where that is enough."""
         if name not in self._arrays or len(self._arrays[name]) < count:
             self._arrays[name] = self._kernels.empty((count,), dtype)
             if zeroed:
-                self._kernels.put(np.zeros(count, dtype), self._arrays[name])
+                self._pending.append((np.zeros(count, dtype), self._arrays[name]))
         return self._arrays[name]
 
     def part(self, name: str, first: int, shape: tuple[int, ...]) -> Any:
@@ -69,8 +70,13 @@ class Memory:
     def constant(self, values: np.ndarray) -> Any:
         """``values`` on the device, of the same shape. Each call makes another one."""
         made = self._kernels.empty(values.shape, values.dtype)
-        self._kernels.put(np.ascontiguousarray(values), made)
+        self._pending.append((np.ascontiguousarray(values), made))
         return made
+
+    def take_pending(self) -> list[tuple[np.ndarray, Any]]:
+        """What new memory is to hold, (values, array), before any kernel reads it: for the stream on which they do."""
+        pending, self._pending = self._pending, []
+        return pending
 
     def begin_frame(self) -> None:
         """All parcels are free again: whatever read them is done."""

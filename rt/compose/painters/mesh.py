@@ -29,15 +29,15 @@ class MeshPainter:
         self._normals, self._cover, self._uv = map(memory.constant, (tables.normals, tables.cover, tables.uv))
         self._ring, self._weights, self._triangles = map(memory.constant, (tables.ring, tables.weights, tables.triangles))
         self._vertices = memory.array("vertices", self._count * VERTEX_FLOATS, np.float32)
-        self._worn: _Worn | None = None
+        self._worn: dict[int, _Worn] = {}  # by the identity's address, which it holds
 
     def paint(self, canvas: Canvas, model: Any, identity: MeshIdentity, faces: Sequence[TrackedFace]) -> list[bool]:
-        if self._worn is None or self._worn.identity is not identity:
-            self._worn = _Worn(self._memory, identity)
-        return [self._paint(canvas, model, self._worn, face) for face in faces]
+        if id(identity) not in self._worn:
+            self._worn[id(identity)] = _Worn(self._memory, identity)
+        return [self._paint(canvas, model, self._worn[id(identity)], face) for face in faces]
 
     def forget(self) -> None:
-        self._worn = None
+        self._worn.clear()
 
     def _paint(self, canvas: Canvas, swapper: Any, worn: _Worn, face: TrackedFace) -> bool:
         plan = swapper.plan(canvas.pixels, face.points, worn.identity, face.id, canvas.captured_ns)
