@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from app.parts import Parts
-from app.settings import Settings
+from app.settings import InputSettings, Settings
 from engines.detect.contract import Detector
 from engines.family import Kind
 from engines.identity.source import load_source
@@ -14,15 +14,23 @@ from engines.landmarks.facemesh import FaceMesh
 from engines.swap.contract import Swapper
 from rt.budget import BudgetOptions
 from rt.capture import CaptureRequest, open_spec
-from rt.capture.contract import Source
+from rt.capture.framing import FramedSource, Framing
 from rt.clock import Clock
 from rt.compose import host
+from rt.compose.badge import Badge
 from rt.options import Look
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
-RESTYLED = ("opacity", "on_lost", "enhancer_opacity", "blending", "smoothing", "max_faces", "hold_frames", "detect_every")
+RESTYLED = (
+    *("opacity", "on_lost", "enhancer_opacity", "blending", "colour_match", "sharpness", "badge", "badge_corner"),
+    *("smoothing", "max_faces", "hold_frames", "detect_every"),
+)
 """Fields of a look that are no part's: what is worn, and its identity, stay when they change."""
+
+
+ADJUSTED = ("mirror", "rotate", "crop", "crop_fit", "exposure_ms")
+"""Fields of an input that change while the source runs, as long as its pictures stay as large as they are."""
 
 
 def parts(settings: Settings) -> Parts:
@@ -69,6 +77,9 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
         enhancer=None if chosen.enhancer is None else here.named(Kind.ENHANCER, chosen.enhancer),
         enhancer_opacity=chosen.enhancer_opacity,
         blending=chosen.blending,
+        colour_match=chosen.colour_match,
+        sharpness=chosen.sharpness,
+        badge=_badge(settings),
         faces=chosen.max_faces,
     )
 
@@ -77,8 +88,22 @@ def restyled(look: Look, settings: Settings) -> Look:
     """``look`` with what takes no other part: its parts and its identity stay."""
     chosen = settings.look
     return replace(
-        look, opacity=chosen.opacity, on_lost=chosen.on_lost, enhancer_opacity=chosen.enhancer_opacity, blending=chosen.blending
+        look,
+        opacity=chosen.opacity,
+        on_lost=chosen.on_lost,
+        enhancer_opacity=chosen.enhancer_opacity,
+        blending=chosen.blending,
+        colour_match=chosen.colour_match,
+        sharpness=chosen.sharpness,
+        badge=_badge(settings, look.badge),
     )
+
+
+def _badge(settings: Settings, before: Badge | None = None) -> Badge | None:
+    """``before``, which is drawn already, where it is the same. Raises ``OptionError`` for letters that no font has."""
+    wanted = settings.look.badge.strip()
+    made = Badge(wanted, settings.look.badge_corner) if wanted else None
+    return before if made == before else made
 
 
 def takes_other_parts(before: Settings, after: Settings) -> bool:
@@ -87,11 +112,23 @@ def takes_other_parts(before: Settings, after: Settings) -> bool:
     return before.source != after.source or after.look.model_copy(update=same) != before.look
 
 
-def source(settings: Settings, clock: Clock) -> Source:
+def source(settings: Settings, clock: Clock) -> FramedSource:
     """Raises ``OptionError`` for a SPEC that means nothing; nothing is opened yet."""
     wanted = settings.input
     request = CaptureRequest(wanted.width, wanted.height, wanted.fps, wanted.fourcc, wanted.loop)
-    return open_spec(wanted.spec, request, clock)
+    made = FramedSource(open_spec(wanted.spec, request, clock), framing(wanted))
+    made.expose(wanted.exposure_ms)
+    return made
+
+
+def framing(wanted: InputSettings) -> Framing:
+    return Framing(wanted.mirror, wanted.rotate, wanted.crop, wanted.crop_fit)
+
+
+def same_source(before: InputSettings, after: InputSettings) -> bool:
+    """Whether what runs for ``before`` can go on for ``after``, adjusted while live."""
+    adjusted = {name: getattr(before, name) for name in ADJUSTED}
+    return after.model_copy(update=adjusted) == before and framing(before).keeps_size(framing(after))
 
 
 def track_options(settings: Settings) -> TrackOptions:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from app import console
 from app.addresses_cli import addresses
+from app.camera_options import CameraOptions
 from app.ctl_cli import ctl
 from app.engines_cli import engines
 from app.errors import AppError, UsageError
@@ -36,6 +37,7 @@ from app.settings import (
     SourceSettings,
     parse_bitrate,
 )
+from engines.device.kinds import split_names
 from engines.errors import EngineError
 from rt.errors import RtError
 
@@ -59,6 +61,7 @@ app.command(ctl)
 Many = Parameter(consume_multiple=True)
 Switch = Parameter(negative="")
 
+DEFAULT_CAMERA = CameraOptions()
 DEFAULT_FACE = FaceOptions()
 DEFAULT_LOOK = LookOptions()
 
@@ -76,6 +79,7 @@ def live(
     fourcc: str | None = None,
     loop: Annotated[bool, Switch] = False,
     timecode: Annotated[bool, Switch] = False,
+    camera: CameraOptions = DEFAULT_CAMERA,
     rtmp: tuple[str, ...] = (),
     stream: tuple[str, ...] = (),
     to: Annotated[tuple[str, ...], Many] = (),
@@ -86,6 +90,7 @@ def live(
     bitrate: str | None = None,
     look: LookOptions = DEFAULT_LOOK,
     seconds: float | None = None,
+    device: str = "host",
     build_engines: Annotated[bool, Switch] = False,
     budget_ms: float = 100.0,
     control: int | None = None,
@@ -138,6 +143,8 @@ def live(
         of streams, as in 2500k or 4M; chosen by size and rate otherwise.
     seconds
         end after so long.
+    device
+        what works on pictures: host (the processor), cuda:0 (an NVIDIA GPU runs the networks), or several as in cuda:0,cuda:1.
     build_engines
         build the engines that a GPU here lacks for the models in use, in the background, and switch over when they are proven.
     budget_ms
@@ -158,7 +165,7 @@ def live(
     console.set_up_logging(verbose)
     settings = Settings(
         source=SourceSettings(photos=photos_of(source), face=source_face),
-        input=input_settings(input, size, fps, fourcc, loop, timecode),
+        input=input_settings(input, size, fps, fourcc, camera.settings(), loop, timecode),
         look=LookSettings(**look.settings()),
         output=OutputSettings(
             streams=(*rtmp, *stream, *streams_of(to)),
@@ -168,7 +175,9 @@ def live(
             null=null,
             bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate),
         ),
-        run=RunSettings(seconds=seconds, report=report, build_engines=build_engines, budget_ms=budget_ms),
+        run=RunSettings(
+            seconds=seconds, report=report, devices=usage(split_names, device), build_engines=build_engines, budget_ms=budget_ms
+        ),
     )
     if not headless:
         return _open_window(settings, control, minimised, live)
@@ -219,6 +228,7 @@ def bench_live(
     loop: Annotated[bool, Switch] = False,
     face: FaceOptions = DEFAULT_FACE,
     max_faces: int = 1,
+    device: str = "host",
     budget_ms: float = 100.0,
     json: Annotated[bool, Switch] = False,
 ) -> int:
@@ -240,6 +250,8 @@ def bench_live(
         start a file again at its end.
     max_faces
         how many faces are swapped.
+    device
+        as in `ffrt --device`.
     budget_ms
         as in `ffrt --budget-ms`.
     json
@@ -253,7 +265,9 @@ def bench_live(
         input=InputSettings(spec=input, timecode=True, loop=loop),
         look=LookSettings(**face.settings(), max_faces=max_faces),
         output=OutputSettings(null=True),
-        run=RunSettings(seconds=seconds, report=report, slow_ms=dict(map(_slow, slow)), budget_ms=budget_ms),
+        run=RunSettings(
+            seconds=seconds, report=report, devices=usage(split_names, device), slow_ms=dict(map(_slow, slow)), budget_ms=budget_ms
+        ),
     )
     return _run(settings, json)
 
@@ -414,6 +428,46 @@ def bench_parts(*, rounds: int = 200, report: Path | None = None, json: Annotate
     return 0
 
 
+@bench.command(name="lanes")
+def bench_lanes(
+    *,
+    lanes: tuple[int, ...] = (1, 2),
+    ms: float = 60.0,
+    frames: int = 60,
+    report: Path | None = None,
+    json: Annotated[bool, Switch] = False,
+) -> int:
+    """What several lanes gain: the real line over simulated devices, which take a declared time for each picture.
+
+    Parameters
+    ----------
+    lanes
+        numbers of lanes to compare; may be given several times.
+    ms
+        what a device takes for a picture.
+    frames
+        pictures of each run.
+    report
+        file for the report (JSON).
+    json
+        print the report as JSON instead of a table.
+    """
+    from app.bench.lanes import run_lanes_bench
+    from app.report import write_json
+    from app.session import limit_threads
+
+    console.set_up_logging(False)
+    if not all(1 <= count <= 16 for count in lanes) or frames < 1 or not 1 <= ms <= 10_000:
+        raise UsageError(f"--lanes {lanes} --frames {frames} --ms {ms:g} were given; lanes are 1 to 16, frames 1 or more, ms 1 to 10000")
+    limit_threads()
+    with console.progress("bench lanes") as progress:
+        result = run_lanes_bench(lanes, ms, frames, progress)
+    if report is not None:
+        write_json(report, result)
+    console.print_json(result) if json else console.print_lanes(result)
+    return 0
+
+
 @app.command
 def doctor(*, json: Annotated[bool, Switch] = False) -> int:
     """Says what this machine has and lacks, and how to mend it.
@@ -482,8 +536,10 @@ OPTIONS = {
     "height": "size",
     "masks": "mask",
     "blending": "blend",
+    "exposure_ms": "exposure",
     "bitrate_bps": "bitrate",
     "slow_ms": "slow",
+    "devices": "device",
     "streams": "stream",
 }
 """Field of the settings → the option that sets it, where the two are not called the same."""

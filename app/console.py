@@ -151,7 +151,8 @@ def print_models(rows: Iterable[dict[str, Any]]) -> None:
 
 def print_model(row: dict[str, Any]) -> None:
     """All that is known of one model, a line each: an address is of use only whole."""
-    for name, value in row.items():
+    sized = {} if row.get("size") is None else {"size": f"{row['size']} bytes"}
+    for name, value in (row | sized).items():
         for item in value if isinstance(value, list) else [value]:
             text = "-" if item is None else item if not isinstance(item, bool) else "yes" if item else "no"
             out.print(f"[bold]{name:<10}[/] {_plain(text)}")
@@ -230,6 +231,16 @@ def print_costs(result: dict[str, Any]) -> None:
     table = Table("part", "picture", "face px", "median ms", "p95 ms", box=None, pad_edge=False)
     for cost in result["costs"]:
         table.add_row(cost["part"], cost["picture"], str(cost["face_px"]), f"{cost['median_ms']:.2f}", f"{cost['p95_ms']:.2f}")
+    out.print(table)
+
+
+def print_lanes(result: dict[str, Any]) -> None:
+    """A line a run."""
+    table = Table("lanes", "fps", "gain", "age p50 ms", "age p95 ms", "late", "frames of each", box=None, pad_edge=False)
+    for run in result["runs"]:
+        age, each = run["age_ms"], ", ".join(map(str, run["frames"].values()))
+        numbers = (f"{run['fps']:.2f}", f"{run['gain']:.2f}", f"{age['p50']:.1f}", f"{age['p95']:.1f}", str(run["late"]))
+        table.add_row(str(run["lanes"]), *numbers, each)
     out.print(table)
 
 

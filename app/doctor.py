@@ -20,6 +20,7 @@ from av.video.codeccontext import VideoCodecContext
 
 from app.report import versions
 from engines.device.cuda_probe import find_gpus
+from engines.device.kinds import problem
 from engines.errors import ModelError
 from engines.store import embedded_models, verify
 from rt.capture.camera import list_cameras
@@ -142,10 +143,13 @@ def _encoder(name: str, mend: str) -> Finding:
 
 
 def _gpu() -> list[Finding]:
-    count, reason = find_gpus()
+    count, _ = find_gpus()
     if not count:
-        return [Finding("GPU", State.WARNING, f"none is used ({reason})", "nothing needs to be done: this version runs on the processor")]
-    return [Finding("GPU", State.WARNING, f"{count} found", "this version runs on the processor and leaves it alone")]
+        why = f"--device cuda:0 cannot be used: {problem('cuda:0')}"
+        return [Finding("GPU", State.WARNING, why, "nothing needs to be done where the processor will do")]
+    names = ",".join(f"cuda:{number}" for number in range(count))
+    mend = f"`--device {names}` has neural models run there; the authors had no GPU to try that on"
+    return [Finding("GPU", State.OK, f"{count} found", mend)]
 
 
 def _heic() -> list[Finding]:

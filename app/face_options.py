@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from rt.options import Blending, OnLost
+from engines.face_regions import WORN, Region
+from rt.options import Blending, Corner, OnLost
 
 NO_MASK = "none"
 """What `--mask` takes for the whole face to be swapped, whatever is in front of it."""
@@ -37,6 +38,8 @@ class FaceOptions:
         0 leaves the swap as it is, 1 shows the enhancer's picture alone.
     enhancer_weight
         what CodeFormer prefers: 0 a fine picture, 1 the face that it was given.
+    regions
+        where the face is worn, of a mask that tells regions apart (bisenet): face, mouth, hair, glasses, ears, hat, neck, one or several.
     pixel_boost
         1 to 4; a neural swapper works on so many times its own size.
     blend
@@ -55,6 +58,7 @@ class FaceOptions:
     enhancer_opacity: float = 0.8
     enhancer_weight: float = 0.5
     pixel_boost: int = 1
+    regions: Annotated[tuple[Region, ...], Parameter(consume_multiple=True)] = WORN
     blend: Blending = Blending.SOFT
     runtime: str = "auto"
 
@@ -79,6 +83,7 @@ class FaceOptions:
             "enhancer_opacity": self.enhancer_opacity,
             "enhancer_weight": self.enhancer_weight,
             "pixel_boost": self.pixel_boost,
+            "regions": self.regions,
             "blending": self.blend,
             "runtime": self.runtime,
         }
@@ -96,6 +101,14 @@ class LookOptions(FaceOptions):
         what is shown when the face is not found: hold, blur, freeze or show.
     opacity
         0 shows the person filmed, 1 the source.
+    colour_match
+        0 leaves the face its own colours, 1 gives it those of the person filmed: of the mesh, and of --blend seamless.
+    sharpness
+        0 leaves the face as it is drawn, 1 sharpens it most.
+    badge
+        text in a corner of the picture while a face is worn, as in "AI face".
+    badge_corner
+        where: top-left, top-right, bottom-left or bottom-right.
     smoothing
         0 takes landmarks as they come, 1 steadies them fully.
     max_faces
@@ -108,11 +121,15 @@ class LookOptions(FaceOptions):
 
     on_lost: OnLost = OnLost.HOLD
     opacity: float = 1.0
+    colour_match: float = 1.0
+    sharpness: float = 0.0
+    badge: str = ""
+    badge_corner: Corner = Corner.BOTTOM_LEFT
     smoothing: float = 1.0
     max_faces: int = 1
     hold_frames: int = 5
     detect_every: int = 15
 
     def settings(self) -> dict[str, Any]:
-        own = ("on_lost", "opacity", "smoothing", "max_faces", "hold_frames", "detect_every")
+        own = [option.name for option in fields(LookOptions) if option.name not in {inherited.name for inherited in fields(FaceOptions)}]
         return {**super().settings(), **{name: getattr(self, name) for name in own}}

@@ -66,7 +66,7 @@ def add(photos: Path, /, *more: Path, name: str | None = None, into: str | None 
     _print(identity, json, f"added {identity.name}")
     for photo in identity.photos:
         for hint in photo.hints:
-            console.note(f"{photo.file.name}: {hint}")
+            console.note(f"{photo.title}: {hint}")
     return 0
 
 
@@ -117,7 +117,7 @@ def remove(name: str, /, *, json: Annotated[bool, Switch] = False) -> int:
 def photos_of(words: Sequence[str]) -> tuple[Path, ...]:
     """What was given after `--source`: files, and names of the gallery. A file of that name wins.
 
-    Raises ``GalleryError`` for a face without photos; what is neither is left to whoever opens it.
+    Raises ``GalleryError`` for a face without photos, and for what is neither and looks like a name. A path is left to whoever opens it.
     """
     return tuple(photo for word in words for photo in _photos_of(word))
 
@@ -130,15 +130,17 @@ def _photos_of(word: str) -> tuple[Path, ...]:
 
     try:
         identity = Gallery().find(word)
-    except GalleryError:
-        return (path,)
+    except GalleryError as error:
+        if path.suffix or len(path.parts) > 1:
+            return (path,)
+        raise GalleryError(f"there is no photo {word}, and {error}") from error
     return identity.source.photos
 
 
 def row(identity: Identity) -> dict[str, Any]:
     """JSON-ready."""
     photos = [
-        {"file": str(photo.file), "there": photo.is_there, "hints": [hint.name.lower() for hint in photo.hints]}
+        {"file": str(photo.file), "called": photo.called, "there": photo.is_there, "hints": [hint.name.lower() for hint in photo.hints]}
         for photo in identity.photos
     ]
     facts = {"id": identity.id, "name": identity.name, "favourite": identity.favourite, "built_in": identity.built_in}

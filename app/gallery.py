@@ -76,6 +76,13 @@ class Photo:
     """What would make a poor swap of it, as it was when it was added."""
     box: tuple[float, float, float, float] | None = None
     """Left, top, width, height of the face: shares of the upright photo's width and height."""
+    called: str = ""
+    """What its file was called before it was copied; empty where nobody kept that."""
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return self.called or self.file.name
 
     @property
     def is_there(self) -> bool:
@@ -153,6 +160,15 @@ class Gallery:
                     return identity
         names = ", ".join(identity.name for identity in known)
         raise GalleryError(f"no face in the gallery is called {name!r}; there are: {names}. `ffrt faces add PHOTO` adds one")
+
+    def holder(self, photos: Sequence[Path]) -> Identity | None:
+        """The face that has all these photos already, whatever their files are called; None where none has, or one cannot be read."""
+        try:
+            wanted = {_content(path.read_bytes()) for path in photos if path.stat().st_size <= BYTES_MAX}
+            known = ((one, {_content_of(photo.file) for photo in one.usable}) for one in self.identities())
+            return next((one for one, contents in known if len(wanted) and wanted <= contents), None)
+        except OSError:
+            return None
 
     def thumbnail(self, identity: Identity, photo: Photo | None = None) -> Path:
         """A JPEG of ``THUMBNAIL_PX`` a side that shows the face of ``photo`` (the first that is there otherwise); made where it is missing.
@@ -312,7 +328,8 @@ class Gallery:
     def _name_for(self, name: str | None, photo: Path) -> str:
         if name is not None:
             return self._free_name(name)
-        given = "".join(letter for letter in photo.stem if letter.isprintable()).strip()[: NAME_MAX - 4].strip()
+        spaced = re.sub(r"[\s_]+", " ", photo.stem)  # as people write file names
+        given = _printable(spaced).strip()[: NAME_MAX - 4].strip()
         return self._numbered(given or "face")
 
     def _numbered(self, name: str) -> str:
@@ -345,7 +362,7 @@ class Gallery:
             data = path.read_bytes()
         except OSError as error:
             raise PhotoError(f"the photo {path} cannot be read: {error.strerror}; check its permissions") from error
-        return _Examined(hashlib.sha256(data).hexdigest()[:32] + _suffix(path), data, report)
+        return _Examined(_content(data) + _suffix(path), data, report, _printable(path.name))
 
     def _report(self, path: Path) -> PhotoReport:
         with self._looking:
@@ -359,7 +376,8 @@ class Gallery:
         height, width = examined.report.image.shape[:2]
         left, top, across, down = _box(examined.report.faces[0])
         box = (left / width, top / height, across / width, down / height)
-        return _PhotoDocument(file=examined.name, hints=tuple(hint.name for hint in examined.report.hints), box=box)
+        hints = tuple(hint.name for hint in examined.report.hints)
+        return _PhotoDocument(file=examined.name, hints=hints, box=box, called=examined.called)
 
     def _set_aside(self, path: Path, aside: Path) -> None:
         try:
@@ -377,6 +395,15 @@ class Gallery:
             shutil.rmtree(aside, ignore_errors=True)
         else:
             aside.unlink(missing_ok=True)
+
+
+def _content(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _content_of(file: Path) -> str:
+    """Read only where the name does not tell."""
+    return file.stem if CONTENT_NAME.match(file.name) else _content(file.read_bytes())
 
 
 def built_in() -> tuple[Identity, ...]:
@@ -419,6 +446,7 @@ class _Examined:
     name: str
     data: bytes
     report: PhotoReport
+    called: str
 
 
 class _Part(BaseModel):
@@ -429,10 +457,12 @@ class _PhotoDocument(_Part):
     file: str = Field(pattern=CONTENT_NAME.pattern)
     hints: tuple[str, ...] = ()
     box: tuple[float, float, float, float] | None = None
+    called: str = ""
 
     def photo(self, folder: Path) -> Photo:
         """A hint that a newer ffrt gave is left out."""
-        return Photo(folder / self.file, tuple(Hint[name] for name in self.hints if name in Hint.__members__), self.box)
+        hints = tuple(Hint[name] for name in self.hints if name in Hint.__members__)
+        return Photo(folder / self.file, hints, self.box, self.called)
 
 
 class _Document(_Part):
@@ -492,6 +522,10 @@ def _recovered(folder: Path) -> _Document:
         log.warning("%s cannot be read: %s", folder, error)
         names = []
     return _Document(name=folder.name[:NAME_MAX], photos=tuple(_PhotoDocument(file=name) for name in names))
+
+
+def _printable(text: str) -> str:
+    return "".join(letter for letter in text if letter.isprintable())
 
 
 def _suffix(path: Path) -> str:

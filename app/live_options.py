@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.errors import UsageError
@@ -24,11 +24,17 @@ def usage(parse: Callable[[str], Any], text: str) -> Any:
 
 
 def input_settings(
-    spec: str, size: str | None, fps: float | None, fourcc: str | None, loop: bool = False, timecode: bool = False
+    spec: str,
+    size: str | None,
+    fps: float | None,
+    fourcc: str | None,
+    framed: Mapping[str, Any],
+    loop: bool = False,
+    timecode: bool = False,
 ) -> InputSettings:
-    """Raises ``UsageError`` for a size that is none."""
+    """``framed``: of ``CameraOptions``. Raises ``UsageError`` for a size that is none."""
     width, height = (None, None) if size is None else usage(parse_size, size)
-    return InputSettings(spec=spec, width=width, height=height, fps=fps, fourcc=fourcc, loop=loop, timecode=timecode)
+    return InputSettings(spec=spec, width=width, height=height, fps=fps, fourcc=fourcc, loop=loop, timecode=timecode, **framed)
 
 
 def virtual_camera_setting(device: str | None) -> str | None:

@@ -1,4 +1,9 @@
-"""Imports without the garbage collector."""
+"""Loads without the garbage collector.
+
+A collector that goes over some hundred thousand objects of numba, NumPy and Qt holds the interpreter, and with it the window and the
+line, for 50 to 100 ms, and finds nothing: they live to the end. So what is loaded is put out of its sight once and for all, and nothing
+asks for a collection while a line starts, runs or ends; the collections that come by themselves see only what a run has made.
+"""
 
 from __future__ import annotations
 

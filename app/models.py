@@ -31,7 +31,7 @@ class Offer:
 
     def describe(self) -> str:
         """One or two sentences."""
-        size = "of unknown size" if self.size is None else f"{self.size / 1e6:.0f} MB"
+        size = "of unknown size" if self.size is None else megabytes(self.size)
         doubt = " (not verified by ffrt: ask the publisher)" if "licence" in self.entry.unverified else ""
         return f"{self.entry.name} is {size}, from {self.entry.publisher}. Licence{doubt}: {self.entry.licence.terms}."
 
@@ -149,6 +149,11 @@ class Models:
             "path": str(self.shelf.path(card)),
             "origin": [card.origin],
         }
+
+
+def megabytes(size: int) -> str:
+    """For people: ``554 MB``, ``1.1 MB``."""
+    return f"{size / 1e6:.0f} MB" if size >= 10e6 else f"{size / 1e6:.1f} MB"
 
 
 def entry_row(entry: Entry) -> dict[str, Any]:

@@ -90,6 +90,8 @@ def pull(name: str, /, *, mirror: tuple[str, ...] = (), yes: Annotated[bool, Swi
         if not yes and not _agreed(offer):
             console.note("nothing was fetched")
             return 1
+    else:
+        console.note(f"{name} is here already")
     with _stoppable(), console.download(name) as progress:
         row = mine.pull(name, mirrors, progress)
     _print(row, json)

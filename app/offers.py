@@ -21,18 +21,20 @@ class Part:
     """As the settings name it."""
     missing: str = ""
     """What to do before it can be chosen; empty where it is here."""
+    family: str = ""
+    """Of a model; empty for what is built in."""
 
 
 def parts_of(kind: Kind, models: Models | None = None) -> tuple[Part, ...]:
     """Built-in ones first, then the shelf's, then those of the catalogue that are not here. Reads files: not on a window's thread."""
     models = models or Models()
     built_in = [name for name in BUILT_IN.get(kind, ()) if name not in HIDDEN]
-    here = [card.name for card in models.shelf.cards() if card.kind == str(kind)]
+    here = {card.name: card.family for card in models.shelf.cards() if card.kind == str(kind)}
     known = {*built_in, *here}
-    elsewhere = [entry.name for entry in models.catalog if entry.kind is kind and entry.name not in known]
+    elsewhere = [entry for entry in models.catalog if entry.kind is kind and entry.name not in known]
     return (
-        *map(Part, dict.fromkeys([*built_in, *sorted(here)])),
-        *(Part(name, f"ffrt models pull {name}") for name in elsewhere),
+        *(Part(name, family=here.get(name, "")) for name in dict.fromkeys([*built_in, *sorted(here)])),
+        *(Part(entry.name, f"ffrt models pull {entry.name}", entry.family) for entry in elsewhere),
     )
 
 

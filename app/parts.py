@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.settings import LookSettings
 from engines.detect import detectors
+from engines.face_regions import parsed
 from engines.family import Kind, families
 from engines.mask import masks
 from engines.registry import Registry
@@ -81,7 +82,7 @@ class Parts:
             from engines.store.shelf import Shelf
 
             look = self._look
-            options = {"pixel_boost": look.pixel_boost, "enhancer_weight": look.enhancer_weight}
+            options = {"pixel_boost": look.pixel_boost, "enhancer_weight": look.enhancer_weight, "mask_regions": parsed(look.regions)}
             preferred = {} if look.identity is None else {Kind.IDENTITY: look.identity}
             self._kit = ModelKit(
                 Shelf(), load_catalog(), families, BUILT_IN, options=options, preferred=preferred, runtime=look.runtime

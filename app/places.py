@@ -1,4 +1,4 @@
-"""Files that a run is to write: told before anything is loaded when they cannot be, and never those that it reads."""
+"""Files that a run is to write or to read: told before anything is loaded when they cannot be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from app.errors import UsageError
-from app.settings import Settings
+from app.settings import Settings, SourceSettings
+from engines.errors import PhotoError
 
 
 def check_places(settings: Settings) -> None:
@@ -18,6 +19,13 @@ def check_places(settings: Settings) -> None:
     if report is not None:
         _refuse(report, "--report", {**read, "the recording": [] if record is None else [record]})
         _check_report(report)
+
+
+def check_photos(source: SourceSettings) -> None:
+    """Raises ``PhotoError`` for a photo that is not there: while nothing runs it would be found out at the start alone."""
+    for photo in source.photos:
+        if not photo.is_file():
+            raise PhotoError(f"the photo {photo} is not there; give one that is, nothing was changed")
 
 
 def _input(settings: Settings) -> list[Path]:

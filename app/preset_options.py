@@ -10,7 +10,7 @@ from app.errors import PresetError
 from app.face_options import NO_MASK
 from app.live_options import FIRST_FREE
 from app.presets import Preset, Presets
-from app.settings import InputSettings, LookSettings, SourceSettings
+from app.settings import AUTOMATIC, InputSettings, LookSettings, SourceSettings
 
 if TYPE_CHECKING:
     from cyclopts.argument import ArgumentCollection
@@ -60,7 +60,9 @@ def _input(wanted: InputSettings, name: str) -> dict[str, Any]:
         raise PresetError(f"the preset {name!r} gives a width or a height alone; give both, or none")
     size = None if wanted.width is None else f"{wanted.width}x{wanted.height}"
     options = {"input": wanted.spec, "size": size, "fps": wanted.fps, "fourcc": wanted.fourcc}
-    return {**options, "loop": wanted.loop, "timecode": wanted.timecode}
+    exposure = None if wanted.exposure_ms is None else wanted.exposure_ms or AUTOMATIC
+    framed = {"mirror": wanted.mirror, "rotate": wanted.rotate, "crop": ",".join(map(str, wanted.crop)), "crop-fit": wanted.crop_fit}
+    return {**options, **framed, "exposure": exposure, "loop": wanted.loop, "timecode": wanted.timecode}
 
 
 def _written(value: Any) -> Any:

@@ -9,6 +9,7 @@ import cyclopts
 from cyclopts import Parameter
 
 from app import console
+from app.camera_options import CameraOptions
 from app.face_options import LookOptions
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ presets = cyclopts.App(name="presets", help="Keeps looks by name, to be used wit
 Switch = Parameter(negative="")
 Many = Parameter(consume_multiple=True)
 
+DEFAULT_CAMERA = CameraOptions()
 DEFAULT_LOOK = LookOptions()
 
 
@@ -69,6 +71,7 @@ def save(
     size: str | None = None,
     fps: float | None = None,
     fourcc: str | None = None,
+    camera: CameraOptions = DEFAULT_CAMERA,
     to: Annotated[tuple[str, ...], Many] = (),
     virtual_camera: str | None = None,
     record: Path | None = None,
@@ -117,7 +120,7 @@ def save(
     preset = Preset(
         look=LookSettings(**look.settings()),
         source=SourceSettings(photos=tuple(path.absolute() for path in photos_of(source)), face=source_face) if source else None,
-        input=None if input is None else input_settings(input, size, fps, fourcc),
+        input=None if input is None else input_settings(input, size, fps, fourcc, camera.settings()),
         output=OutputPreset(addresses=to, virtual_camera=virtual_camera_setting(virtual_camera), record=record and record.absolute())
         if has_output
         else None,

@@ -48,6 +48,7 @@ def build_report(
         "age_ms": _headline(snapshot, line),
         "stages_ms": snapshot.stages_ms,
         "sinks": _sinks(snapshot, line),
+        "lanes": line.lanes.facts(),
         "economy": _economy(settings, line),
         "models": [asdict(model) for model in models],
         "upgrade": upgrade,

@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from app.errors import MissingError
-from app.instance import announce_control, withdraw_control
+from app.control.door import Door
+from app.control.guard import HOST
+from app.errors import AppError
 from app.report import write_json
 from app.session import LiveSession
 from app.settings import Settings
 from app.studio import Studio
+from engines.errors import EngineError
+from rt.errors import RtError
 
 INTERRUPTED = 130
 """Exit status of a program that a second Ctrl-C ended at once, as shells count it."""
@@ -39,35 +42,33 @@ def run_session(session: LiveSession) -> dict[str, Any]:
 def run_controlled(settings: Settings, port: int, tell: Callable[[str], None]) -> dict[str, Any] | None:
     """As ``run_session``, with a control interface on ``port``: the program ends when it is told to, not when the line does.
 
-    Returns the report of the last run. ``tell`` is told where it listens. Main thread only. Raises ``ControlError``, and what the first
-    start raises.
+    It stays where the first start fails: whoever controls it reads why and tries again. ``tell`` is told that, and where it listens.
+    Returns the report of the last run. Main thread only. Raises ``ControlError``, and where nothing was ever live, why.
     """
-    try:
-        from app.control.guard import token
-        from app.control.server import ControlServer
-        from app.control.service import ControlService
-    except ImportError as error:
-        raise MissingError(f"--control needs a package that is missing ({error.name}); run `pip install 'ffrt[control]'`") from None
     over = threading.Event()
     studio = Studio(settings)
-    server = ControlServer(ControlService(studio, leave=over.set), token(), port)
+    door = Door(studio, leave=over.set)
+    problem: Exception | None = None
 
     def leave() -> None:
         over.set()
         studio.request_stop()
 
     with stop_signals(leave):
-        server.start()
         try:
-            announce_control(server.port)
-            tell(f"control: http://127.0.0.1:{server.port}; `ffrt ctl state` asks it, `ffrt ctl quit` ends it")
-            studio.start()
+            tell(f"control: http://{HOST}:{door.open(port)}; `ffrt ctl state` asks it, `ffrt ctl quit` ends it")
+            try:
+                studio.start()
+            except (AppError, RtError, EngineError) as error:
+                problem = error
+                tell(f"not live: {error}; `ffrt ctl start` tries again")
             over.wait(settings.run.seconds)
         finally:
-            withdraw_control()
             studio.stop()
-            server.close()
+            door.close()
             report = studio.stop()  # a start that was under way when the first stop came
+    if report is None and problem is not None:
+        raise problem
     if report is not None and settings.run.report is not None:
         write_json(settings.run.report, report)
     return report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 import threading
@@ -19,7 +18,8 @@ from app.places import check_places
 from app.report import build_report
 from app.settings import Settings
 from app.usage import UsageSampler, process_age_s
-from engines.device.host import HostDevice
+from app.worn import Worn
+from engines.device.kinds import open_device
 from engines.landmarks.facemesh import FaceMesh
 from engines.session import ModelUse
 from rt.audio import AudioBus
@@ -29,6 +29,7 @@ from rt.line import Line
 from rt.metrics import Metrics, Snapshot
 from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner
+from rt.tracking import Tracking
 
 if TYPE_CHECKING:
     from app.upgrade import Upgrade
@@ -73,27 +74,31 @@ class LiveSession:
         limit_threads()
         self._source = build.source(settings, self._clock)
         self._outlets = Outlets(settings.output, self._clock, audio)
-        self._tracking, self._worn = build.parts(settings), build.parts(settings)
-        detector, self._mesh = build.detector(settings, self._tracking), FaceMesh()
-        look = build.look(settings, self._worn, detector, self._mesh)
+        self._devices = tuple(map(open_device, settings.run.devices))
+        self._tracking, self._mesh = build.parts(settings), FaceMesh()
+        detector = build.detector(settings, self._tracking)
+        self._worn = Worn(settings, self._devices, detector, self._mesh)
         self._tracker = build.tracker(settings, detector, self._mesh)
-        lane = Lane(HostDevice(), self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms, witness=witness)
+        tracking = Tracking(self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms)
+        lanes = [Lane(device, self._clock, slow_ms=settings.run.slow_ms, witness=witness) for device in self._devices]
         sinks = [*self._outlets.sinks, *further_sinks]
         self.line = Line(
             self._source,
-            lane,
+            tracking,
+            lanes,
             sinks,
-            look,
+            self._worn.looks,
             self._clock,
             self._metrics,
             audio,
             burn_timecode=settings.input.timecode,
             budget=build.budget(settings),
         )
-        self._look = look  # guarded by _changing once started
+        self._looks = self._worn.looks  # guarded by _changing once started
         self._ready_ns = self._clock.now_ns()
         self._changing = threading.Lock()  # held while another look is made: by an upgrade, or by whoever calls update
-        self._retired: list[tuple[threading.Event, Parts]] = []  # guarded by _changing, as are settings, _tracking and _worn once started
+        # guarded by _changing, as are settings, _tracking and _worn once started
+        self._retired: list[tuple[threading.Event, Parts | Worn]] = []
         self.upgrade: Upgrade | None = None
         """Of a session that builds engines; set by ``start``."""
         self._models: tuple[ModelUse, ...] = ()
@@ -103,27 +108,23 @@ class LiveSession:
     def start(self) -> None:
         """Returns once pictures flow. Raises ``SourceError``."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        gc.collect()
-        gc.freeze()  # what lives now lives to the end: no need to look at it again while live
         self._usage.start()
         try:
             self.line.start()
         except BaseException:  # raised on: nothing of the session is left running
             self._usage.stop()
-            gc.unfreeze()
             raise
         self._started_ns = self._clock.now_ns()
         if self.settings.run.build_engines:
             self._begin_upgrade()
 
     def can_become(self, settings: Settings) -> bool:
-        """Whether ``update`` reaches ``settings``; another input takes a new session."""
-        now = self.settings
-        return (now.input, now.run) == (settings.input, settings.run)
+        """Whether ``update`` reaches ``settings``; another input, or pictures of another size, take a new session."""
+        return build.same_source(self.settings.input, settings.input) and self.settings.run == settings.run
 
     def update(self, settings: Settings) -> None:
-        """Wears other photos, another swapper or another look from the next frame on, and switches outputs on and off; what else
-        differs takes a new session (see ``can_become``).
+        """Wears other photos, another swapper or another look from the next frame on, adjusts the camera, and switches outputs on and off;
+        what else differs takes a new session (see ``can_become``).
 
         Prepares first, on the calling thread (tenths of a second; the line goes on meanwhile), so a photo or an output that cannot be
         used changes nothing. Raises as the constructor does.
@@ -134,9 +135,10 @@ class LiveSession:
             if build.takes_other_parts(self.settings, settings):
                 self._wear(settings)
             else:
-                self._look = build.restyled(self._look, settings)
-                self.line.update(self._look)
+                self._looks = tuple(build.restyled(look, settings) for look in self._looks)
+                self.line.update(*self._looks)
             self._tracker.configure(build.track_options(settings))
+            self._adjust(settings)
             switch_over(self.line)
             self.settings = settings
 
@@ -171,7 +173,6 @@ class LiveSession:
         self._models = self._uses()
         self._close_parts()
         self._usage.stop()
-        gc.unfreeze()
 
     def metrics(self) -> Snapshot:
         """The numbers of this moment. Any thread."""
@@ -192,6 +193,13 @@ class LiveSession:
         steps = {"loaded": self._begun_ns, "prepared": self._ready_ns, "first_frame": self.metrics().first_out_ns}
         return {name: round(age_s - (now_ns - at_ns) / 1e9, 3) for name, at_ns in steps.items() if at_ns is not None}
 
+    def _adjust(self, settings: Settings) -> None:
+        """The picture that the source gives, as far as it differs."""
+        before, after = self.settings.input, settings.input
+        self._source.reframe(build.framing(after))
+        if before.exposure_ms != after.exposure_ms:
+            self._source.expose(after.exposure_ms)
+
     def _begin_upgrade(self) -> None:
         from app.upgrade import Upgrade, wanted
 
@@ -205,17 +213,16 @@ class LiveSession:
 
     def _wear(self, settings: Settings) -> None:
         """Makes the parts and hands them to the line; those before are closed once no frame is worked on with them."""
-        tracking, worn = build.parts(settings), build.parts(settings)
+        tracking = build.parts(settings)
         try:
             detector = build.detector(settings, tracking)
-            look = build.look(settings, worn, detector, FaceMesh())
+            worn = Worn(settings, self._devices, detector, FaceMesh())
         except BaseException:  # raised on; what was opened for nothing is not kept
             tracking.close()
-            worn.close()
             raise
-        self._look = look
+        self._looks = worn.looks
         self._tracker.find_with(detector)
-        released = self.line.update(look)  # and what comes before is not in use any more, the detector neither
+        released = self.line.update(*self._looks)  # and what comes before is not in use any more, the detector neither
         self._retired += [(released, self._tracking), (released, self._worn)]
         self._tracking, self._worn = tracking, worn
         released.wait(RELEASE_S)
@@ -236,4 +243,4 @@ class LiveSession:
     def _uses(self) -> tuple[ModelUse, ...]:
         """Of what is worn and of what finds faces, each model once."""
         found = (*self._tracking.uses(), *embedded_uses(self._mesh), *self._worn.uses())
-        return tuple({use.model: use for use in found}.values())
+        return tuple({(use.model, use.runtime): use for use in found}.values())

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from engines.device.kinds import check_names
+from engines.face_regions import WORN, Region
 from rt.address import shown
-from rt.options import Blending, OnLost
+from rt.options import CROP_LEAVES_MIN, Blending, Corner, CropFit, OnLost
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class SourceSettings(_Part):
@@ -35,6 +41,22 @@ class InputSettings(_Part):
     loop: bool = False
     timecode: bool = False
     """Paint the capture time into every picture."""
+    mirror: bool = False
+    """For everybody, and not in the preview alone."""
+    rotate: Literal[0, 90, 180, 270] = 0
+    """Degrees, clockwise; before it is mirrored."""
+    crop: tuple[_Share, _Share, _Share, _Share] = (0.0, 0.0, 0.0, 0.0)
+    """Shares of the picture, turned and mirrored, that are cut away: left, top, right, bottom."""
+    crop_fit: CropFit = CropFit.FILL
+    exposure_ms: float | None = Field(None, ge=0, le=1000)
+    """None leaves a camera as it is, 0 lets it decide, else how long it exposes each picture."""
+
+    @field_validator("crop")
+    @classmethod
+    def _leaves_something(cls, crop: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        if max(crop[0] + crop[2], crop[1] + crop[3]) > 1 - CROP_LEAVES_MIN:
+            raise ValueError(f"left and right, top and bottom may take {1 - CROP_LEAVES_MIN:g} of the picture together, no more")
+        return crop
 
 
 class LookSettings(_Part):
@@ -53,17 +75,32 @@ class LookSettings(_Part):
     """What an enhancer that can be told (CodeFormer) prefers: 0 a fine picture, 1 the face it was given."""
     pixel_boost: int = Field(1, ge=1, le=4)
     """A neural swapper works on so many times its own size, each side."""
+    regions: tuple[Region, ...] = Field(WORN, min_length=1)
+    """Where the face is worn, of masks that tell regions apart (BiSeNet's)."""
     blending: Blending = Blending.SOFT
+    colour_match: float = Field(1.0, ge=0, le=1)
+    """0 leaves the face its own colours, 1 gives it those of the person filmed: of the mesh, and of a seam that is matched."""
+    sharpness: float = Field(0.0, ge=0, le=1)
     runtime: str = "auto"
     """What runs neural models: ``auto``, a runtime, or several in the order in which they are tried (``rtx,ort``)."""
     opacity: float = Field(1.0, ge=0, le=1)
     on_lost: OnLost = OnLost.HOLD
     smoothing: float = Field(1.0, ge=0, le=1)
     """0 takes landmarks as they come, 1 filters them fully."""
+    badge: str = Field("", max_length=60)
+    """Text in a corner of every picture in which a face may be worn; empty shows none."""
+    badge_corner: Corner = Corner.BOTTOM_LEFT
     max_faces: int = Field(1, ge=1, le=8)
     hold_frames: int = Field(5, ge=0, le=120)
     detect_every: int = Field(15, ge=1, le=600)
     """Look for further faces every so many frames."""
+
+    @field_validator("badge")
+    @classmethod
+    def _is_one_line(cls, badge: str) -> str:
+        if not badge.isprintable():
+            raise ValueError("a badge is one line of printable letters")
+        return badge
 
 
 class OutputSettings(_Part):
@@ -88,12 +125,19 @@ class RunSettings(_Part):
 
     seconds: float | None = Field(None, gt=0, le=31_536_000)
     report: Path | None = None
+    devices: tuple[str, ...] = ("host",)
+    """What works on pictures, a lane each: ``host``, ``cuda:0``, …"""
     build_engines: bool = False
     """Engines that the look's models lack are built while live, and taken as soon as they are proven."""
     budget_ms: float = Field(100.0, ge=0, le=10_000)
     """How old pictures may be, as the 95th percentile of a second, before something of the look is given up; 0 gives up nothing."""
     slow_ms: dict[str, float] = {}
     """Stage name → milliseconds it is made to take longer: for benches."""
+
+    @field_validator("devices")
+    @classmethod
+    def _meant_devices(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return check_names(value)
 
     @field_validator("slow_ms")
     @classmethod
@@ -131,6 +175,27 @@ def parse_size(text: str) -> tuple[int, int]:
     if match is None:
         raise ValueError(f"size {text!r} was given; write WIDTHxHEIGHT, as in 1280x720")
     return int(match[1]), int(match[2])
+
+
+def parse_crop(text: str) -> tuple[float, float, float, float]:
+    """``0.1,0,0.1,0`` → what is cut away on the left, top, right, bottom. Raises ValueError with what is accepted."""
+    try:
+        left, top, right, bottom = map(float, text.split(","))
+    except ValueError:
+        raise ValueError(f"crop {text!r} was given; write LEFT,TOP,RIGHT,BOTTOM as shares of the picture, as in 0.1,0,0.1,0") from None
+    return left, top, right, bottom
+
+
+AUTOMATIC = "auto"
+"""How an exposure is written that the camera decides."""
+
+
+def parse_exposure(text: str) -> float:
+    """``auto`` → 0; milliseconds otherwise. Raises ValueError with what is accepted."""
+    try:
+        return 0.0 if text == AUTOMATIC else float(text)
+    except ValueError:
+        raise ValueError(f"exposure {text!r} was given; write auto, or milliseconds as in 8.3") from None
 
 
 def parse_bitrate(text: str) -> int:

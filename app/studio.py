@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from app.errors import AppError, NotLiveError
+from app.loading import loading
+from app.places import check_photos
 from app.report import write_json
 from app.session import LiveSession
 from app.settings import Settings
@@ -66,7 +69,8 @@ class Studio:
         self._error: str | None = None
         self._stop_asked = False
         self._report: dict[str, Any] | None = None
-        self._recorded: set[Path] = set()  # with _work held, as is the next: recordings that were asked for and begun
+        self._loaded = False  # with _work held, as are the next two
+        self._recorded: set[Path] = set()  # recordings that were asked for and begun
         self._recording: tuple[Path, Path] | None = None  # of this run: asked for, and written
 
     @property
@@ -131,7 +135,7 @@ class Studio:
 
         A recording that a new run goes on with is written to a file beside the first, numbered. Whatever cannot be used (a photo
         without a face, a model that is not here) raises, and all stays as it was. A camera that cannot be opened raises too, and
-        nothing is live then.
+        nothing is live then. While nothing runs, only photos that are not there raise.
         """
         self.revise(lambda _: settings)
 
@@ -150,6 +154,8 @@ class Studio:
                 run = self._for_run(settings, same_run=True)
                 self._session.update(run)
                 self._note_recording(settings.output.record, run.output.record)
+            elif settings.source != self.settings.source:
+                check_photos(settings.source)
             self._set(settings)
 
     def wait(self, timeout_s: float | None) -> bool:
@@ -171,7 +177,10 @@ class Studio:
         raise NotLiveError("there is no picture to take: the line is not live, or its source stands still; start it, then try again")
 
     def _made(self, run: Settings) -> LiveSession:
-        return LiveSession(run, witness=self._tap, further_sinks=self._further_sinks)
+        with nullcontext() if self._loaded else loading():  # the first brings the models' code with it, which stays
+            session = LiveSession(run, witness=self._tap, further_sinks=self._further_sinks)
+        self._loaded = True
+        return session
 
     def _go_live(self, session: LiveSession | None) -> None:
         self._become(StudioState.STARTING, None)

@@ -14,6 +14,7 @@ from rt.frame import Frame
 class Moment:
     """One frame, twice."""
 
+    seq: int
     seconds: float
     before: np.ndarray
     """uint8 [H, W, 3] BGR as captured."""
@@ -36,10 +37,10 @@ class Snapshots:
         seconds = (frame.captured_ns - self._first_ns) / 1e9
         if self._wanted_s and seconds >= self._wanted_s[0]:
             self._wanted_s.pop(0)
-            self._open = Moment(seconds, frame.pixels.copy())
+            self._open = Moment(frame.seq, seconds, frame.pixels.copy())
 
     def after(self, frame: Frame) -> None:
-        if self._open is not None:
+        if self._open is not None and self._open.seq == frame.seq:
             self._open.after = frame.pixels.copy()
             self.moments.append(self._open)
             self._open = None

@@ -118,6 +118,19 @@ ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
 families: Registry[Family] = Registry("model family", *(f"engines.{room}" for room in ROOMS))
 
 
+class Structure(str):
+    """A difference in how many tensors there are: shapes were not compared after it."""
+
+
+def built_otherwise(graph: Graph, wanted: str) -> tuple[Structure, ...]:
+    """That ``graph`` has other inputs and outputs than ``wanted``, as in "one of each"."""
+    return (Structure(f"it has {_many(graph.inputs, 'input')} and {_many(graph.outputs, 'output')}, not {wanted}"),)
+
+
+def _many(specs: Sequence[TensorSpec], what: str) -> str:
+    return f"{len(specs)} {what}" if len(specs) == 1 else f"{len(specs)} {what}s"
+
+
 def _tensors(specs: Sequence[TensorSpec]) -> str:
     return ", ".join(f"{spec.name} {spec.dtype}[{', '.join(map(str, spec.shape))}]" for spec in specs) or "nothing"
 

@@ -18,6 +18,7 @@ import numpy as np
 import onnxruntime as ort
 import psutil
 
+from engines.device.cuda_probe import current_gpu
 from engines.errors import CacheError, DeviceError, ModelError
 from engines.session import Runtime, TensorSpec, register_runtime, warm_up
 
@@ -133,9 +134,14 @@ def _resident_bytes() -> int:
 
 def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider: str) -> ort.InferenceSession:
     try:
-        return ort.InferenceSession(model, options, providers=[provider])
+        return ort.InferenceSession(model, options, providers=[_placed(provider)])
     except Exception as error:  # the binding raises classes of its own, all straight from Exception
         raise ModelError(f"{where} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
+
+
+def _placed(provider: str) -> str | tuple[str, dict[str, int]]:
+    """On the GPU that the calling thread means, where there are several."""
+    return (provider, {"device_id": current_gpu()}) if provider == PROVIDERS["ort-cuda"].name else provider
 
 
 def _named(tensors: Iterable[tuple[str, np.dtype, tuple[int | str, ...]]]) -> str:

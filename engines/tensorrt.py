@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engines.device.cuda_probe import find_gpus
-from engines.errors import DeviceError, EngineError, ModelError
+from engines.errors import DeviceError, DeviceMemoryError, EngineError, ModelError
 from engines.session import Runtime, Shapes, TensorSpec, register_runtime, warm_up
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class TensorRtSession:
         if self._context is None:
             raise ModelError(f"the session of {self._name} is closed; open it again")
         arrays = self._checked(feeds)
+        self._cuda.mean_this_gpu()
         for name, array in arrays.items():
             if not self._context.set_input_shape(name, tuple(array.shape)):
                 raise self._unfit(feeds)
@@ -201,10 +202,16 @@ class TensorRtSession:
 
 
 class _Cuda:
-    """The few calls of CUDA's runtime, each checked. ``cuda.bindings`` returns (error, value…) and raises nothing."""
+    """The few calls of CUDA's runtime, each checked, for the GPU that the thread meant which made this. ``cuda.bindings`` returns
+    (error, value…) and raises nothing."""
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
+        self._gpu = int(self._checked("its number", cuda.cudaGetDevice()))
+
+    def mean_this_gpu(self) -> None:
+        """The calling thread's work goes to it from now on."""
+        self._checked("its work", self._cuda.cudaSetDevice(self._gpu))
 
     def new_stream(self) -> int:
         return int(self._checked("a stream", self._cuda.cudaStreamCreate()))
@@ -213,7 +220,10 @@ class _Cuda:
         self._cuda.cudaStreamDestroy(stream)
 
     def allocate(self, nbytes: int) -> int:
-        return int(self._checked(f"{nbytes / 1e6:.1f} MB of its memory", self._cuda.cudaMalloc(nbytes)))
+        what, answer = f"{nbytes / 1e6:.1f} MB of its memory", self._cuda.cudaMalloc(nbytes)
+        if getattr(answer[0], "name", "") == "cudaErrorMemoryAllocation":
+            raise DeviceMemoryError(f"the GPU was asked for {what} and has not as much left")
+        return int(self._checked(what, answer))
 
     def free(self, address: int) -> None:
         self._cuda.cudaFree(address)
@@ -230,10 +240,10 @@ class _Cuda:
         self._checked("the end of its work", self._cuda.cudaStreamSynchronize(stream))
 
     def target(self) -> str:
-        """Compute capability of device 0: ``sm_89``."""
-        names = self._cuda.cudaDeviceAttr
-        major = self._checked("its kind", self._cuda.cudaDeviceGetAttribute(names.cudaDevAttrComputeCapabilityMajor, 0))
-        minor = self._checked("its kind", self._cuda.cudaDeviceGetAttribute(names.cudaDevAttrComputeCapabilityMinor, 0))
+        """Compute capability of the GPU that this thread means: ``sm_89``."""
+        names, gpu = self._cuda.cudaDeviceAttr, self._gpu
+        major = self._checked("its kind", self._cuda.cudaDeviceGetAttribute(names.cudaDevAttrComputeCapabilityMajor, gpu))
+        minor = self._checked("its kind", self._cuda.cudaDeviceGetAttribute(names.cudaDevAttrComputeCapabilityMinor, gpu))
         return f"sm_{major}{minor}"
 
     @staticmethod
@@ -255,7 +265,7 @@ def problem(runtime: str) -> str:
 
 
 def gpu_target() -> str:
-    """``sm_89`` and the like of the GPU here. Raises ``DeviceError`` without one."""
+    """``sm_89`` and the like of the GPU that this thread means. Raises ``DeviceError`` without one."""
     return _Cuda(_cuda_runtime()).target()
 
 

@@ -5,6 +5,7 @@ RtError
 │   └── NoVideoError     the input holds no pictures
 ├── SinkError            an output cannot be opened or written
 │   └── SinkRetryError   …but may work again later: the sink is reopened with back-off
+├── LaneError            no device is left to work on pictures
 └── OptionError          a SPEC or option that means nothing
 
 Every message says what was given, what is accepted and what to do.
@@ -31,6 +32,10 @@ class SinkError(RtError):
 
 class SinkRetryError(SinkError):
     """An output broke in a way that may pass (network, server restart): it is opened again with back-off."""
+
+
+class LaneError(RtError):
+    """Every device that was to work on pictures has failed."""
 
 
 class OptionError(RtError):

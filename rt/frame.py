@@ -54,7 +54,9 @@ class TrackedFace:
     id: int
     """Rises with every new face; the same face keeps its id from frame to frame."""
     points: np.ndarray
-    """float32 [468, 3]: FaceMesh landmarks, x and y in frame pixels, z in the same unit (nearer is smaller); smoothed."""
+    """float32 [468, 3]: FaceMesh landmarks, x and y in frame pixels, z in the same unit (nearer is smaller); smoothed.
+
+    An array of this frame alone, never written to: parts keep by it what they found out of a face of a frame."""
     state: FaceState
     score: float
     """Probability in [0, 1] that this is a face, of the last frame in which it was seen."""
@@ -79,6 +81,10 @@ class Frame:
     faces: tuple[TrackedFace, ...] = ()
     slot: Slot | None = None
     """What holds the pixels' memory; None for pixels that own theirs."""
+    is_good: bool = False
+    """The freeze policy may show it again: all faces in it were found."""
+    wants_good: bool = False
+    """The freeze policy is to show the last good picture for it. Its lost face is blurred until then."""
     repeated: bool = False
     """The picture is the one before it, shown again."""
 

@@ -1,7 +1,8 @@
-"""A lane: one device's share of the line. The steps of a frame on it are track → swap → enhance → hide.
+"""A lane: one device's share of the line. The steps of a frame on it are swap → enhance → hide; its faces were found before.
 
 Steps are given to the device's streams and ordered by events alone, so the same code drives threads on the host and streams
-on a GPU.
+on a GPU. Lanes know nothing of each other: what must see every frame in order (``rt.tracking``, ``rt.compose.lost.LastGood``) is none
+of theirs.
 """
 
 from __future__ import annotations
@@ -15,31 +16,23 @@ import numpy as np
 from engines.device.contract import Device, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
-from engines.swap.contract import BatchSwapper, Patch, Swapper
+from engines.swap.contract import BatchSwapper, MatchesColours, Patch, Swapper
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers
 from rt.compose.lost import Treatment, treatment
-from rt.frame import FaceState, Frame, TrackedFace
-from rt.metrics import Metrics
+from rt.frame import Frame, TrackedFace
 from rt.options import Look, OnLost
 from rt.ring import Slot
-
-
-class FaceTracker(Protocol):
-    """What a lane needs of a tracker (``rt.track.tracker.Tracker``)."""
-
-    patience: int
-    """Set between two updates, see ``Look.patience``."""
-
-    def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
-        """The faces of this picture (uint8 [H, W, 3] BGR), called in the order of capture."""
-        ...
+from rt.stage import Stages
 
 
 class Witness(Protocol):
-    """Sees each frame before and after the work; called on the lane's compute stream. Must copy what it keeps."""
+    """Sees each frame before and after the work; called on the lane's streams. Must copy what it keeps.
+
+    With several lanes it is called on several threads, and a frame that is lost on the way is seen before alone: pair by ``Frame.seq``.
+    """
 
     def before(self, frame: Frame) -> None: ...
 
@@ -52,18 +45,14 @@ class Lane:
     def __init__(
         self,
         device: Device,
-        tracker: FaceTracker,
-        metrics: Metrics,
         clock: Clock,
         *,
         slow_ms: Mapping[str, float] | None = None,
         witness: Witness | None = None,
     ) -> None:
-        """``slow_ms``: stage name → milliseconds that the stage is made to take longer, to see the line under overload."""
-        self._tracker = tracker
-        self._metrics = metrics
-        self._clock = clock
-        self._slow_ns = {name: round(ms * 1e6) for name, ms in (slow_ms or {}).items()}
+        """``slow_ms``: as ``rt.stage.Stages`` takes it. Raises ``DeviceError``."""
+        self.name = device.name
+        self._stages = Stages(clock, slow_ms)
         self._witness = witness
         self._device = device
         self._images: dict[Slot, Any] = {}  # the thread of process: where the device works on a slot's picture
@@ -71,11 +60,15 @@ class Lane:
         self._layers = Layers()  # compute stream
         self._worn: list[list[TrackedFace]] = []  # compute stream: faces of this frame that were swapped, in the order of that
         self._covers: dict[int, tuple[Cover, ...]] = {}  # compute stream: what the masks said of each
-        self._last_good: tuple[Frame, Any] | None = None  # compute stream: retained for the freeze policy
         self._streams: dict[str, Stream] = {}
+        self.open()
+
+    def open(self) -> None:
+        """Makes the streams; also again, after ``close``, of a device that failed. Raises ``DeviceError``, and is closed then."""
+        self._images.clear()
         try:
             for name in ("upload", "compute", "download"):
-                self._streams[name] = device.stream(name)
+                self._streams[name] = self._device.stream(name)
         except BaseException:  # raised on: no stream is left behind
             self.close()
             raise
@@ -87,7 +80,7 @@ class Lane:
     def process(self, frame: Frame, look: Look) -> None:
         """Works on ``frame`` in place and returns when its pixels may be read. Raises what a step raised.
 
-        After an error the pixels may still be written to until ``close`` has returned.
+        After an error the pixels may still be written to until ``settle`` or ``close`` has returned.
         """
         upload, compute, download = self._streams.values()
         pixels, image = frame.pixels, self._image(frame)
@@ -96,19 +89,25 @@ class Lane:
         upload.upload(pixels, image)
         compute.wait(upload.record())
         for name, step in self._steps(look):
-            compute.enqueue(self._step, name, step, frame, image, look, reads=(image,), writes=(image,))
+            compute.enqueue(self._stages.run, name, step, frame, image, look, reads=(image,), writes=(image,))
         download.wait(compute.record())
         download.download(image, pixels)
         if self._witness is not None:
             download.enqueue(self._witness.after, frame, reads=(pixels,))
         download.record().synchronize()
 
+    def settle(self) -> None:
+        """After an error: returns when nothing of what was given is under way any more. Raises what the device fails with then."""
+        for stream in self._streams.values():
+            stream.record().synchronize()
+        self._device.trim()
+
     def close(self) -> None:
         """Finishes what was given and ends every stream, also where one of them fails; that error is raised. May be called twice."""
         with ExitStack() as stack:
-            stack.callback(self._keep_for_freeze, None)
             for stream in self._streams.values():
                 stack.callback(stream.close)
+            self._streams.clear()
 
     def _image(self, frame: Frame) -> Any:
         if frame.slot is None:
@@ -119,30 +118,16 @@ class Lane:
 
     def _steps(self, look: Look) -> list[tuple[str, Callable[[Frame, Any, Look], None]]]:
         enhance = [("enhance", self._enhance)] if look.enhancer is not None else []
-        return [("track", self._track), ("swap", self._swap), *enhance, ("hide", self._hide)]
+        badge = [("badge", self._badge)] if look.badge is not None and look.identity is not None else []
+        return [("swap", self._swap), *enhance, ("hide", self._hide), *badge]
 
     # --- steps, each on the stream it was given to ---
-
-    def _step(self, name: str, work: Callable[[Frame, Any, Look], None], frame: Frame, image: Any, look: Look) -> None:
-        begin_ns = self._clock.now_ns()
-        work(frame, image, look)
-        self._linger(begin_ns, self._slow_ns.get(name, 0))
-        frame.marks[name] = self._clock.now_ns() - begin_ns
-
-    def _linger(self, begin_ns: int, extra_ns: int) -> None:
-        until_ns = self._clock.now_ns() + extra_ns
-        while extra_ns and self._clock.now_ns() < until_ns:
-            pass  # busy on purpose: a slow stage keeps its core
-
-    def _track(self, frame: Frame, image: Any, look: Look) -> None:
-        self._tracker.patience = look.patience
-        frame.faces = self._tracker.update(image, frame.captured_ns)
-        self._metrics.count("lost_frames", any(face.state is not FaceState.SEEN for face in frame.faces))
-        self._metrics.high_water("faces", max((face.id for face in frame.faces), default=0))
 
     def _swap(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None:
             return
+        if isinstance(look.swapper, MatchesColours):
+            look.swapper.colour_match = look.colour_match
         faces = self._faces(frame, look, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
@@ -151,7 +136,7 @@ class Lane:
                 if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                     host.blur_face(image, face.points)
                 else:
-                    lay(image, patch, self._covers[face.id], look.blending, look.opacity)
+                    lay(image, patch, self._covers[face.id], look.blending, look.opacity, **_finish(look, last=look.enhancer is None))
         present = frozenset(face.id for face in frame.faces)
         for gone in self._known - present:
             look.swapper.forget(gone)
@@ -163,30 +148,29 @@ class Lane:
         for layer in self._worn:
             for face, patch in zip(layer, _enhanced(look.enhancer, image, layer), strict=True):
                 if patch is not None:
-                    lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity)
+                    lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity, **_finish(look, last=True))
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
         if look.swapper is None or look.identity is None:
             return
         frozen = self._faces(frame, look, Treatment.FREEZE)
-        if frozen and self._last_good is not None:
-            np.copyto(image, self._last_good[1])
-            frame.repeated = True
-            return
         for face in [*frozen, *self._faces(frame, look, Treatment.BLUR)]:
             host.blur_face(image, face.points)
-        if look.on_lost is OnLost.FREEZE and frame.faces:
-            self._keep_for_freeze((frame, image))
+        frame.wants_good = bool(frozen)
+        frame.is_good = look.on_lost is OnLost.FREEZE and bool(frame.faces) and not frozen
+
+    def _badge(self, frame: Frame, image: Any, look: Look) -> None:
+        assert look.badge is not None
+        look.badge.stamp(image)
 
     @staticmethod
     def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
         return [face for place, face in enumerate(frame.faces) if _treatment(face, place, look) is what]
 
-    def _keep_for_freeze(self, good: tuple[Frame, Any] | None) -> None:
-        for kept, change in ((good, Slot.retain), (self._last_good, Slot.release)):
-            if kept is not None and kept[0].slot is not None:
-                change(kept[0].slot)
-        self._last_good = good
+
+def _finish(look: Look, last: bool) -> dict[str, float]:
+    """What ``lay`` is told of the look; ``last``: nothing more is laid over, so this is what is sharpened."""
+    return {"colour_match": look.colour_match, "sharpness": look.sharpness if last else 0.0}
 
 
 def _treatment(face: TrackedFace, place: int, look: Look) -> Treatment:

@@ -1,9 +1,9 @@
-"""The line: capture → infer → sinks. Here is the whole journey of a frame.
+"""The line: capture → track → lanes → sinks. Here is the whole journey of a frame.
 
-    capture thread ──slot──▶ mailbox ──▶ infer thread ──▶ a mailbox and a thread for every sink
+    capture thread ──slot──▶ mailbox ──▶ track thread ──▶ a thread for every lane ──▶ order thread ──▶ a mailbox and a thread for every sink
 
-Between the threads stands a mailbox of one in which the latest wins: a slow stage builds no queue, and what it cannot take is
-dropped and counted. A sink that loses nothing has a deeper one and pushes back.
+Before the track thread and every sink stands a mailbox of one in which the latest wins: a slow stage builds no queue, and what it cannot
+take is dropped and counted. A sink that loses nothing has a deeper one and pushes back. A frame is taken in when a lane is there for it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from rt.audio import AudioBus
 from rt.budget import BudgetOptions
 from rt.capture.contract import Grab, Source
 from rt.clock import Clock
+from rt.compose.lost import LastGood
 from rt.economy import Economy
 from rt.errors import RtError, SinkError
 from rt.frame import Frame, VideoFormat
 from rt.lane import Lane
+from rt.lanes import Lanes
 from rt.metrics import Metrics
 from rt.options import Look
 from rt.ring import Closed, Mailbox, SlotRing
 from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner, SinkState
+from rt.tracking import Tracking
+from rt.wardrobe import Wardrobe
 
 log = logging.getLogger(__name__)
 
-OWN_SLOTS = 4
-"""Slots beside those of the sinks: one being filled, one waiting, one on the lane, one kept for the freeze policy."""
+OWN_SLOTS = 3
+"""Slots beside those of lanes and sinks: one being filled, one waiting, one kept for the freeze policy."""
 
 ASK_EVERY_NS = 250_000_000
 """How often the age is held against the budget: it is that of a second, so more often says nothing new."""
@@ -45,9 +49,10 @@ class Line:
     def __init__(
         self,
         source: Source,
-        lane: Lane,
+        tracking: Tracking,
+        lanes: Sequence[Lane],
         sinks: Sequence[Sink],
-        look: Look,
+        looks: Sequence[Look],
         clock: Clock,
         metrics: Metrics,
         audio: AudioBus,
@@ -55,7 +60,10 @@ class Line:
         burn_timecode: bool = False,
         budget: BudgetOptions | None = None,
     ) -> None:
-        """``burn_timecode``: capture time is painted into the pictures, for a sink or a receiver to read the age from.
+        """``lanes``: one or more, each with a device of its own. ``looks``: one for each, or one where there is one lane: what a look is
+        drawn with is no two threads'.
+
+        ``burn_timecode``: capture time is painted into the pictures, for a sink or a receiver to read the age from.
 
         ``budget``: how old pictures may be before something of the look is given up; None, and an input that waits for us, give up nothing.
         """
@@ -64,14 +72,15 @@ class Line:
         self.video: VideoFormat | None = None
         """What the source granted; set once started."""
         self._source = source
-        self._lane = lane
-        self.economy = Economy([look], budget if source.live else None)
+        self._tracking = tracking
+        self.economy = Economy(looks, budget if source.live else None, lanes=len(lanes))
         """The look, as a whole, and what is given up of it; stages take it at the start of a frame."""
+        self._wardrobe = Wardrobe(self.economy)
+        self._slot_memory = lanes[0].slot_memory  # page-locked memory is every device's
+        self.lanes = Lanes(lanes, self._wardrobe, clock, metrics, self.stop, waits=not source.live)
+        self._last_good = LastGood()  # order thread
         self._judged = [sink.name for sink in sinks if not sink.lossless] or [sink.name for sink in sinks]  # one may lag by design
-        self._ask_ns = 0  # infer thread: when the age is looked at next
-        self._look_lock = threading.Lock()
-        self._replaced: list[threading.Event] = []  # guarded by _look_lock
-        self._takes_looks = True  # guarded by _look_lock
+        self._ask_ns = 0  # track thread: when the age is looked at next
         self._clock = clock
         self._metrics = metrics
         self._audio = audio
@@ -90,7 +99,8 @@ class Line:
         self._ring: SlotRing | None = None  # made by the capture thread before _opened is set
         self._started_ns = clock.now_ns()
         self._capture_thread = threading.Thread(target=self._capture, name="capture", daemon=True)
-        self._infer_thread = threading.Thread(target=self._infer, name="infer", daemon=True)
+        self._track_thread = threading.Thread(target=self._track, name="track", daemon=True)
+        self._order_thread = threading.Thread(target=self._deliver, name="order", daemon=True)
 
     # --- what others may ask ---
 
@@ -100,7 +110,7 @@ class Line:
         self._opened.wait()
         if self.error is not None:
             self._capture_thread.join()
-            self._lane.close()
+            self.lanes.end()
             raise self.error
         assert self.video is not None
         self._started_ns = self._clock.now_ns()
@@ -108,18 +118,13 @@ class Line:
             self._takes_sinks = True
             for runner in self.runners:
                 runner.start(self.video)
-        self._infer_thread.start()
+        self.lanes.start()
+        self._order_thread.start()
+        self._track_thread.start()
 
-    def update(self, look: Look) -> threading.Event:
-        """Takes effect with the next frame. What is returned is set once nothing uses the look before it any more."""
-        released = threading.Event()
-        with self._look_lock:
-            self.economy.wear([look])
-            if self._takes_looks:
-                self._replaced.append(released)
-            else:
-                released.set()
-        return released
+    def update(self, *looks: Look) -> threading.Event:
+        """Takes effect with the next frame of each lane. What is returned is set once nothing uses the looks before any more."""
+        return self._wardrobe.choose(looks)
 
     def add(self, sink: Sink) -> None:
         """Feeds another sink, from the next frame on. Once started; raises ``SinkError`` where the line has come to its end."""
@@ -157,7 +162,7 @@ class Line:
 
     def join(self, timeout_s: float = 15.0) -> None:
         """Waits for every thread; says which did not end in time."""
-        for thread in (self._capture_thread, self._infer_thread):
+        for thread in (self._capture_thread, self._track_thread):
             thread.join(timeout_s)
             if thread.is_alive():
                 log.warning("%s did not end within %g s", thread.name, timeout_s)
@@ -189,7 +194,7 @@ class Line:
 
     def _open_source(self) -> None:
         self.video = self._source.open(self._stop, self._audio)
-        self._ring = SlotRing(self._slots(self.runners), self.video.height, self.video.width, self._lane.slot_memory)
+        self._ring = SlotRing(self._slots(self.runners), self.video.height, self.video.width, self._slot_memory)
         self._opened.set()
 
     def _take_in(self, grab: Grab) -> None:
@@ -210,32 +215,26 @@ class Line:
             self._metrics.drop("infer", self._clock.now_ns())
             displaced.slot.release()
 
-    # --- infer thread ---
+    # --- track thread ---
 
-    def _infer(self) -> None:
+    def _track(self) -> None:
         frame = None
         try:
-            while (frame := self._inbox.take()) is not None:
-                self._lane.process(frame, self._current_look())
-                self._publish(frame)
+            while True:
+                self.lanes.wait_for_room()
+                frame = self._inbox.take()
+                assert frame is not None
+                self._tracking.process(frame, self.economy.look().patience)
+                self.lanes.deal(frame)
                 frame = None
                 self._mind_the_age()
         except Closed:
-            pass  # the end of the input
+            pass  # the end of the input, or of the last lane
         except Exception as error:
-            log.exception("the lane broke unexpectedly")
+            log.exception("tracking broke unexpectedly")
             self.error = error
         finally:
             self._finish([] if frame is None else [frame])
-
-    def _current_look(self) -> Look:
-        """Called between two frames: whatever came before this look is no longer in use."""
-        with self._look_lock:
-            for released in self._replaced:
-                released.set()
-            self._replaced.clear()
-            self._metrics.give_up(self.economy.given_up)
-            return self.economy.look()
 
     def _mind_the_age(self) -> None:
         now_ns = self._clock.now_ns()
@@ -246,6 +245,36 @@ class Line:
         if age_ms is not None:
             self.economy.notice_age(age_ms, now_ns)
 
+    def _finish(self, unfinished: list[Frame]) -> None:
+        """``unfinished``: what tracking broke on."""
+        self._stop.set()
+        self.lanes.end()
+        self._order_thread.join()
+        self.error = self.error or self.lanes.error
+        self._inbox.close()  # what capture still brings goes straight back to it
+        for frame in [*unfinished, *self._inbox.drain()]:
+            if frame.slot is not None:
+                frame.slot.release()
+        with self._sinks_lock:
+            self._takes_sinks = False
+        for runner in self.runners:
+            runner.end()
+        self._over.set()
+
+    # --- order thread ---
+
+    def _deliver(self) -> None:
+        try:
+            while True:
+                self._publish(self._last_good.shown_for(self.lanes.take()))
+        except Closed:
+            self._last_good.clear()
+        except Exception as error:
+            log.exception("delivery broke unexpectedly")
+            self.error = error
+            self.stop()
+            self.lanes.abandon()
+
     def _publish(self, frame: Frame) -> None:
         assert frame.slot is not None
         self._metrics.count("frames_out")
@@ -255,27 +284,6 @@ class Line:
         for runner in runners:
             runner.offer(frame)
         frame.slot.release()
-
-    def _finish(self, unfinished: list[Frame]) -> None:
-        """``unfinished``: what the lane broke on; its slot is free again once the lane has let go of it."""
-        self._stop.set()
-        try:
-            self._lane.close()
-        except Exception as error:
-            log.exception("the lane broke while it was closed")
-            self.error = self.error or error
-        self._inbox.close()  # what capture still brings goes straight back to it
-        for frame in [*unfinished, *self._inbox.drain()]:
-            if frame.slot is not None:
-                frame.slot.release()
-        with self._look_lock:
-            self._takes_looks = False
-        self._current_look()
-        with self._sinks_lock:
-            self._takes_sinks = False
-        for runner in self.runners:
-            runner.end()
-        self._over.set()
 
     # --- sink threads ---
 
@@ -295,6 +303,5 @@ class Line:
     def _runner(self, sink: Sink) -> SinkRunner:
         return SinkRunner(sink, self._clock, self._metrics, self._check_sinks)
 
-    @staticmethod
-    def _slots(runners: Sequence[SinkRunner]) -> int:
-        return OWN_SLOTS + sum(runner.slots_needed for runner in runners)
+    def _slots(self, runners: Sequence[SinkRunner]) -> int:
+        return OWN_SLOTS + self.lanes.slots_needed + sum(runner.slots_needed for runner in runners)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,12 +23,21 @@ class Samples:
         self._count += 1
         self._max = max(self._max, value)
 
+    def copy(self) -> Samples:
+        """As they are now; holds what is there and has no room for more."""
+        kept = Samples(0)
+        kept._values, kept._count, kept._max = self._kept.copy(), self._count, self._max
+        return kept
+
+    @property
+    def _kept(self) -> np.ndarray:
+        return self._values[: min(self._count, len(self._values))]
+
     def summary(self, *percentiles: int) -> dict[str, float]:
         """``{"p50": …, …, "max": …}`` rounded to microseconds; empty when nothing was measured. ``max`` is of all time."""
         if not self._count:
             return {}
-        kept = self._values[: min(self._count, len(self._values))]
-        values = np.percentile(kept, percentiles)
+        values = np.percentile(self._kept, percentiles)
         return {**{f"p{p}": round(float(v), 3) for p, v in zip(percentiles, values, strict=True)}, "max": round(self._max, 3)}
 
 
@@ -63,7 +72,8 @@ class Snapshot:
     frames_out: int
     """Pictures that were handed to the sinks."""
     dropped: dict[str, int]
-    """By place: ``capture`` (no free slot), ``infer`` (a newer one came first), ``sink:NAME``."""
+    """By place: ``capture`` (no free slot), ``infer`` (a newer one came first), ``lane:NAME`` (the lane failed on it), ``late`` (a lane
+    took too long), ``lanes`` (none was left), ``sink:NAME``."""
     lost_frames: int
     """Pictures in which a face that had been there was not found."""
     faces: int
@@ -137,16 +147,24 @@ class Metrics:
                 self._stages.setdefault(name, Samples()).add(spent_ns / 1e6)
 
     def snapshot(self) -> Snapshot:
+        """Percentiles are worked out without the lock: nobody on the line waits for them."""
         with self._lock:
-            return Snapshot(
+            ages = {name: samples.copy() for name, samples in self._ages.items()}
+            stages = {name: samples.copy() for name, samples in self._stages.items()}
+            seen = Snapshot(
                 frames_in=self._counts["frames_in"],
                 frames_out=self._counts["frames_out"],
                 dropped=dict(self._dropped),
                 lost_frames=self._counts["lost_frames"],
                 faces=self._counts["faces"],
-                age_ms={name: samples.summary(50, 95, 99) for name, samples in self._ages.items()},
-                stages_ms={name: samples.summary(50, 95) for name, samples in self._stages.items()},
+                age_ms={},
+                stages_ms={},
                 last_drop_ns=self._last_drop_ns,
                 first_out_ns=self._first_out_ns,
                 given_up=self._given_up,
             )
+        return replace(
+            seen,
+            age_ms={name: samples.summary(50, 95, 99) for name, samples in ages.items()},
+            stages_ms={name: samples.summary(50, 95) for name, samples in stages.items()},
+        )

@@ -22,14 +22,18 @@ def strip_height(height: int) -> int:
     return max(8, height // 40)
 
 
+def cells(value: int) -> np.ndarray:
+    """uint8 [52] of 0 (black) and 1 (white): what is painted for ``value`` modulo 2**40, from left to right."""
+    return np.concatenate([_SYNC, _bits(value % (1 << VALUE_BITS))])
+
+
 def burn(pixels: np.ndarray, value: int) -> None:
     """Paints ``value`` modulo 2**40 into ``pixels``, uint8 [H, W, 3], in place. Raises ValueError for fewer than 3 columns a cell."""
     height, width = pixels.shape[:2]
     if width < 3 * _CELLS:
         raise ValueError(f"a time code needs {3 * _CELLS} columns, and the picture has {width}; use a wider picture")
-    cells = np.concatenate([_SYNC, _bits(value % (1 << VALUE_BITS))])
     strip = pixels[height - strip_height(height) :]
-    strip[0] = (cells * np.uint8(255))[np.arange(width) * _CELLS // width, None]
+    strip[0] = (cells(value) * np.uint8(255))[np.arange(width) * _CELLS // width, None]
     strip[1:] = strip[0]  # whole rows at a time: six times as fast as one broadcast over rows and channels
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -46,6 +47,15 @@ def no_thread_is_left_behind() -> Iterator[None]:
         thread.join(timeout=5)
     left = [thread.name for thread in set(threading.enumerate()) - before]
     assert not left, f"threads left behind: {left}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_frozen() -> Iterator[None]:
+    """A program loads once and never looks at that again (``app.loading``); here every test is such a program."""
+    yield
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

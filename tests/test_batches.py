@@ -14,6 +14,7 @@ import onnx
 import pytest
 from faces import face_at
 from kit import FolderKit, model_file
+from one_lane import OneLane
 from standins import identity as identities
 from standins import swappers as standins
 from standins.bisenet import bisenet
@@ -30,7 +31,6 @@ import engines.enhance
 import engines.identity
 import engines.swap  # noqa: F401  register families
 from engines.detect import detectors
-from engines.device.host import HostDevice
 from engines.enhance.contract import BatchEnhancer
 from engines.face import Patch
 from engines.family import families
@@ -43,8 +43,6 @@ from engines.swap.contract import BatchSwapper
 from engines.swap.neural import NeuralSwapper
 from rt.clock import ManualClock
 from rt.frame import FaceState, Frame, TrackedFace
-from rt.lane import Lane
-from rt.metrics import Metrics
 from rt.options import Look
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
@@ -128,7 +126,7 @@ def test_a_lane_runs_the_network_once_a_frame(picture: np.ndarray, identity: np.
     shown = []
     for batch in ("batch", 1):
         made, counted = swapper(tmp_path, batch, 1)
-        lane = Lane(HostDevice(), Fixed(), Metrics(), ManualClock())
+        lane = OneLane(Fixed(), clock=ManualClock())
         frame = Frame(picture.copy(), 1, 0)
         lane.process(frame, Look(made, identity))
         lane.close()

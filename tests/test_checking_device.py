@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from one_lane import OneLane
 
 from engines.detect import detectors
 from engines.device.checking import CheckingDevice, CheckingEvent, CheckingStream, OrderError
@@ -29,6 +30,7 @@ from rt.metrics import Metrics
 from rt.options import Look, OnLost
 from rt.ring import SlotRing
 from rt.sinks.null import NullSink
+from rt.tracking import Tracking
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,6 @@ class StandingFaces:
         self._faces = tuple(TrackedFace(n + 1, landmarks.points + by, FaceState.SEEN, 1.0) for n, by in enumerate(shifts))
 
     def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
-        assert image.max() != 0xCD, "a step ran before the upload"
         return self._faces
 
 
@@ -54,8 +55,8 @@ def look_of(swapper: Any, face: SourceFace) -> Look:
 
 
 def run_lane(device: CheckingDevice, face: SourceFace, look: Look, frames: int = 6, faces: int = 1) -> list[np.ndarray]:
-    lane = Lane(device, StandingFaces(face.landmarks, faces), Metrics(), MonotonicClock())
-    ring = SlotRing(3, *face.image.shape[:2], lane.slot_memory)
+    lane = OneLane(StandingFaces(face.landmarks, faces), device)
+    ring = SlotRing(3, *face.image.shape[:2], lane.lane.slot_memory)
     shown = []
     try:
         for seq in range(frames):
@@ -86,7 +87,7 @@ def test_the_lane_is_in_order_and_moves_a_frame_once_each_way(kind: Any, faces: 
 def test_the_lane_shows_the_same_on_memory_of_the_device_as_on_the_slot(source_face: SourceFace) -> None:
     look = look_of(MeshSwapper(), source_face)
     checked = run_lane(CheckingDevice(HostDevice()), source_face, look, frames=2)
-    lane = Lane(HostDevice(), StandingFaces(source_face.landmarks, 1), Metrics(), MonotonicClock())
+    lane = OneLane(StandingFaces(source_face.landmarks, 1))
     frame = Frame(source_face.image.copy(), 0, 0)
     lane.process(frame, replace(look_of(MeshSwapper(), source_face)))
     lane.close()
@@ -179,11 +180,11 @@ def run_line(device: CheckingDevice) -> tuple[Line | None, Exception | None]:
     clock, metrics = MonotonicClock(), Metrics()
     nobody = StandingFaces(Landmarks(np.zeros((468, 3), np.float32), 0.0), 0)
     try:
-        lane = Lane(device, nobody, metrics, clock)
+        lane = Lane(device, clock)
     except DeviceError as error:
         return None, error
     source = open_spec("synthetic:size=64x36,fps=500,frames=3", CaptureRequest(), clock)
-    line = Line(source, lane, [NullSink(clock)], Look(), clock, metrics, AudioBus())
+    line = Line(source, Tracking(nobody, metrics, clock), [lane], [NullSink(clock)], [Look()], clock, metrics, AudioBus())
     try:
         line.start()
     except DeviceError as error:

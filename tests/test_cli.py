@@ -294,3 +294,9 @@ def test_nothing_is_told_to_anybody(tmp_path: Path) -> None:
     done = ffrt("--headless", "--input", "synthetic:size=320x180,frames=3", "--source", HOPPER, "--null", env=home)
     assert done.returncode == 0, done.stderr
     assert not [path for path in tmp_path.rglob("*") if "icrosoft" in str(path) or "onnxruntime" in path.name]
+
+
+def test_the_package_can_be_run() -> None:
+    done = subprocess.run([sys.executable, "-m", "app", "--version"], capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout) == (0, ffrt("--version").stdout)
+    assert done.stdout.strip()

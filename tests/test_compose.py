@@ -23,7 +23,7 @@ def face_at(x: float, y: float, eyes_px: float) -> np.ndarray:
     return (topology().shape * eyes_px + [x, y, 0]).astype(np.float32)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)  # the first one imports numba
 @given(st.integers(0, 30), st.integers(0, 20), st.integers(1, 30), st.integers(1, 20), st.floats(0, 1), st.integers(0, 99))
 def test_blend_is_the_weighted_mean_inside_and_nothing_outside(
     left: int, top: int, width: int, height: int, opacity: float, seed: int
@@ -99,7 +99,7 @@ def test_a_hidden_face_cannot_be_told_from_another_with_the_same_cells() -> None
 
 
 @given(st.floats(-300, 900), st.floats(-300, 700), st.floats(1, 200))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_a_face_anywhere_is_hidden_wherever_it_is_in_the_picture(x: float, y: float, eyes_px: float) -> None:
     picture, points = noise(240, 320), face_at(x, y, eyes_px)
     before = picture.copy()

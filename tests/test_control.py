@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Self
 
 import httpx
 import pytest
-from conftest import ROOT
+from conftest import HOPPER, ROOT
+from PIL import Image
 
 pytest.importorskip("aiohttp")
 pytest.importorskip("prometheus_client")
@@ -20,6 +22,8 @@ from app.control.messages import BODY_BYTES_MAX
 from app.control.server import ControlServer
 from app.control.service import ControlService
 from app.errors import ControlError
+from app.run import run_session
+from app.session import LiveSession
 from app.settings import InputSettings, OutputSettings, Settings
 from app.studio import Studio
 
@@ -80,6 +84,18 @@ def test_a_run_from_start_to_stop(server: ControlServer) -> None:
     assert ask(server, "POST", "/v1/stop").json()["state"] == "stopped"
 
 
+def test_a_face_that_cannot_be_worn_is_refused_while_nothing_runs(server: ControlServer, tmp_path: Path) -> None:
+    wall, text = tmp_path / "wall.png", tmp_path / "text.jpg"
+    Image.new("RGB", (400, 400), "grey").save(wall)
+    text.write_text("no picture")
+    for photos in ([str(tmp_path / "none.jpg")], [str(wall)], [str(text)], [str(tmp_path)], [str(HOPPER), str(wall)]):
+        answer = ask(server, "POST", "/v1/identity", json={"photos": photos})
+        assert answer.status_code == 422
+        assert Path(photos[-1]).name in answer.json()["error"]
+    assert ask(server, "GET", "/v1/state").json()["photos"] == 0
+    assert ask(server, "POST", "/v1/identity", json={"photos": [str(HOPPER)]}).json()["photos"] == 1
+
+
 def test_two_servers_want_one_port(server: ControlServer) -> None:
     other = ControlServer(ControlService(Studio(SMALL)), TOKEN, server.port)
     with pytest.raises(ControlError, match="--control PORT"):
@@ -87,24 +103,76 @@ def test_two_servers_want_one_port(server: ControlServer) -> None:
     other.close()
 
 
+class Child:
+    """An `ffrt --headless --control 0`, and `ffrt ctl` beside it."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self._environment = {**os.environ, "FFRT_CONFIG": str(folder), "PYTHONPATH": str(ROOT)}
+        run = [*CHILD, "--headless", "--control", "0", *words]
+        self.process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self._environment)
+        self.hears("control: http")
+
+    def hears(self, words: str) -> None:
+        """Of what it says beside its answer."""
+        assert self.process.stderr is not None
+        while words not in self.process.stderr.readline():
+            assert self.process.poll() is None
+
+    def ctl(self, *words: str) -> tuple[int, str, str]:
+        """Status, what was answered, what was said beside."""
+        call = [*CHILD, "ctl", *words]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False, env=self._environment)
+        return done.returncode, done.stdout, done.stderr
+
+    def answer(self, *words: str) -> dict[str, Any]:
+        status, out, said = self.ctl(*words)
+        assert status == 0, said
+        return dict(json.loads(out))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
 def test_a_child_is_driven_by_ctl(tmp_path: Path) -> None:
-    environment = {**os.environ, "FFRT_CONFIG": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    run = [*CHILD, "--headless", "--control", "0", "--input", "synthetic:size=320x180", "--null"]
-    child = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    with Child(tmp_path, "--input", "synthetic:size=320x180", "--null") as child:
+        assert child.answer("start", "--json")["state"] == "live"
+        assert child.answer("watch", "--count", "1")["event"] == "state"
+        picture = tmp_path / "picture.png"
+        assert child.ctl("snapshot", str(picture))[0] == 0
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert "ffrt_frames_out_total" in child.ctl("metrics")[1]
+        assert child.ctl("quit")[0] == 0
+        assert child.process.wait(60) == 0
 
-    def ctl(*words: str) -> str:
-        done = subprocess.run([*CHILD, "ctl", *words], capture_output=True, text=True, timeout=60, check=False, env=environment)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    try:
-        assert child.stderr is not None
-        while "control: http" not in child.stderr.readline():
-            assert child.poll() is None
-        assert json.loads(ctl("start", "--json"))["state"] == "live"
-        assert json.loads(ctl("watch", "--count", "1"))["event"] == "state"
-        ctl("quit")
-        assert child.wait(60) == 0
-    finally:
-        child.kill()
-        child.communicate()
+def test_where_the_first_start_fails_it_stays_and_says_why(tmp_path: Path) -> None:
+    film = tmp_path / "talk.mp4"
+    with Child(tmp_path, "--input", str(film), "--null") as child:
+        child.hears("not live: ")
+        state = child.answer("state", "--json")
+        assert state["state"] == "stopped"
+        assert "talk.mp4 does not exist" in state["error"]
+        status, _, said = child.ctl("start")
+        assert (status, "talk.mp4 does not exist" in said) == (1, True)
+        make_film(film)
+        assert child.answer("start", "--json")["error"] is None
+        assert child.ctl("quit")[0] == 0
+        assert child.process.wait(60) == 0
+
+
+def test_where_no_start_ever_came_about_the_status_says_so(tmp_path: Path) -> None:
+    with Child(tmp_path, "--input", str(tmp_path / "none.mp4"), "--null") as child:
+        child.hears("not live: ")
+        assert child.ctl("quit")[0] == 0
+        assert child.process.wait(60) == 1
+        assert child.process.stderr is not None
+        assert "none.mp4 does not exist" in child.process.stderr.read()
+
+
+def make_film(place: Path) -> None:
+    settings = Settings(input=InputSettings(spec="synthetic:size=320x180,fps=30,frames=60"), output=OutputSettings(record=place))
+    run_session(LiveSession(settings))

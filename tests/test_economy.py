@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_lane import OneLane
 
 from engines.device.host import HostDevice
 from engines.face import Detection, Landmarks, Patch, Roi
@@ -28,6 +29,7 @@ from rt.options import Look, OnLost
 from rt.sinks.null import NullSink
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
+from rt.tracking import Tracking
 
 MS, SECOND_NS = 1_000_000, 1_000_000_000
 
@@ -179,7 +181,7 @@ def test_a_face_too_many_is_hidden_not_shown(policy: OnLost) -> None:
     tracker, random = TwoFaces(), np.random.default_rng(1)
     came = random.integers(0, 256, (160, 400, 3), np.uint8)
     frame = Frame(came.copy(), 0, 0)
-    lane = Lane(HostDevice(), tracker, Metrics(), MonotonicClock())
+    lane = OneLane(tracker)
     look = replace(full_look(), on_lost=policy)
     lane.process(frame, replace(look, faces=1, enhancer=None))
     lane.close()
@@ -223,11 +225,11 @@ class OneFace(TwoFaces):
 
 def test_a_line_that_is_late_gives_up_its_enhancer_shows_it_and_takes_it_back() -> None:
     clock, metrics = MonotonicClock(), Metrics()
-    lane = Lane(HostDevice(), OneFace(), metrics, clock, slow_ms={"enhance": 300.0})
+    tracking, lane = Tracking(OneFace(), metrics, clock), Lane(HostDevice(), clock, slow_ms={"enhance": 300.0})
     source = open_spec("synthetic:size=400x160,fps=30", CaptureRequest(), clock)
     look = replace(full_look(faces=1, boost=1), on_lost=OnLost.HOLD)
     options = BudgetOptions(budget_ms=250, back_at=0.99, hold_ns=300 * MS, back_hold_ns=300 * MS)
-    line = Line(source, lane, [NullSink(clock)], look, clock, metrics, AudioBus(), budget=options)
+    line = Line(source, tracking, [lane], [NullSink(clock)], [look], clock, metrics, AudioBus(), budget=options)
     line.start()
     try:
         shown: list[Any] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,20 @@ def test_a_viewer_in_another_process_reads_every_time_code_in_order(server: Rtmp
     assert facts["viewer"]["out_of_order"] == 0
     assert facts["sinks"]["rtmp"]["state"] == "closed"
     assert server.url.rpartition("/")[2] not in report.read_text() + done.stdout + done.stderr  # the stream's key
+
+
+def test_where_no_server_is_the_bench_of_the_stream_ends_when_the_player_does() -> None:
+    """Not when its time is up, which is an hour here; and no key is said."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    arguments = ["--rtmp", f"rtmp://127.0.0.1:{port}/live/SECRET", "--seconds", "3600", "--input", "synthetic:size=320x180"]
+    done = subprocess.run([*FFRT, "bench", "stream", *arguments], capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    said = f"ffrt: the stream could not be played back from rtmp://127.0.0.1:{port}/live/***: Connection refused; is a server there"
+    assert done.stderr.splitlines()[-1].startswith(said)
+    assert "SECRET" not in done.stderr
 
 
 def test_a_server_that_dies_is_found_again_while_the_recording_goes_on(server: RtmpServer, tmp_path: Path) -> None:

@@ -85,11 +85,11 @@ def test_a_file_is_its_familys_alone(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "name", "said"),
     [
-        ("scrfd", "gfpgan", "it has 1 outputs, not 9"),
+        ("scrfd", "gfpgan", "it has 1 output, not 9"),
         ("scrfd", "yunet", "it has 12 outputs, not 9"),
         ("yunet", "scrfd of insightface", "it has 9 outputs, not 12"),
         ("yoloface", "gfpgan", "its output is [1, 3, 512, 512], not [any, 20, any]"),
-        ("2dfan4", "peppa_wutz", "it has 1 inputs and 1 outputs, not one and two"),
+        ("2dfan4", "peppa_wutz", "it has 1 input and 1 output, not one and two"),
         ("peppa_wutz", "2d106det", "its input is [None, 3, 192, 192], not [any, 3, 256, 256]"),
         ("insight_106", "1k3d68", "its output is [None, 3309], not [any, 212]"),
         ("insight_3d68", "2d106det", "its output is [None, 212], not [any, 3309]"),
@@ -97,10 +97,10 @@ def test_a_file_is_its_familys_alone(name: str, tmp_path: Path) -> None:
         ("xseg", "gpen_256", "its output is [1, 3, 256, 256], not [any, 1, 256, 256]"),
         ("bisenet", "gfpgan", "its first output is [1, 3, 512, 512], not [any, 19, 512, 512]"),
         ("gfpgan", "gpen_1024", "its picture has a side of 1024, not of 512"),
-        ("gfpgan", "codeformer", "it has 2 inputs, not one"),
-        ("gfpgan", "restoreformer of visomaster", "it has 4 outputs, not one"),
+        ("gfpgan", "codeformer", "it has 2 inputs and 1 output, not one input"),
+        ("gfpgan", "restoreformer of visomaster", "it has 1 input and 4 outputs, not one output"),
         ("gpen", "xseg", "its picture is [n, 256, 256, 3], not [any, 3, any, any]"),
-        ("codeformer", "gfpgan", "it has 1 inputs, not a picture and a weight"),
+        ("codeformer", "gfpgan", "it has 1 input and 1 output, not a picture and a weight"),
         ("restoreformer", "gpen_256", "its picture has a side of 256, not of 512"),
     ],
 )

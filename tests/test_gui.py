@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cv2
 import pytest
 
 from app.errors import AppError
@@ -77,6 +78,35 @@ def test_goes_live_and_stops(window: Window, qtbot: Any) -> None:
     qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
 
 
+def test_the_warning_goes_once_a_face_is_worn(window: Window, qtbot: Any) -> None:
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS):
+        window.live_button.click()
+    assert "No face is chosen" in window.message.text()
+    wear(window, qtbot, HOPPER)
+    qtbot.waitUntil(lambda: window.message.text() == "", timeout=PATIENCE_MS)
+
+
+def test_a_photo_that_the_gallery_has_is_worn_and_not_added_again(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    mine = tmp_path / "me_at  work.png"
+    image = cv2.imread(str(HOPPER))
+    cv2.imwrite(str(mine), image // 2 * 2)
+    wear(window, qtbot, mine)
+    qtbot.waitUntil(lambda: worn(window) == "me at work", timeout=PATIENCE_MS)
+    first, faces = window.face.worn.id, len(window.face.gallery.identities())
+    again = tmp_path / "again.png"
+    again.write_bytes(mine.read_bytes())
+    wear(window, qtbot, HOPPER)
+    qtbot.waitUntil(lambda: worn(window) == "Hopper", timeout=PATIENCE_MS)
+    wear(window, qtbot, again)
+    qtbot.waitUntil(lambda: worn(window) == "me at work", timeout=PATIENCE_MS)
+    assert window.face.worn.id == first
+    assert len(window.face.gallery.identities()) == faces
+
+
+def worn(window: Window) -> str:
+    return "" if window.face.worn is None else window.face.worn.name
+
+
 def test_a_folder_is_refused_in_words(window: Window, qtbot: Any, tmp_path: Path) -> None:
     window.choose_photo(tmp_path)
     qtbot.waitUntil(lambda: "is a folder" in window.message.text(), timeout=PATIENCE_MS)
@@ -139,4 +169,3 @@ def test_consent_is_asked_once(qtbot: Any, qapp: Any, tmp_path: Path, agrees: bo
     assert file.exists() is agrees
     if agrees:
         assert ask_once(file)  # nobody answers: it is not asked
-

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import cv2
 import pytest
 from conftest import ASTRONAUT, HOPPER, ROOT
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +23,8 @@ from app.gallery import Gallery
 from app.preset_options import options_of
 from app.presets import OutputPreset, Preset, Presets
 from app.settings import InputSettings, LookSettings, SourceSettings
-from rt.options import Blending, OnLost
+from engines.face_regions import Region
+from rt.options import Blending, Corner, CropFit, OnLost
 
 KEY = "sk_live_0123"
 URL = f"rtmp://server/app/{KEY}"
@@ -82,6 +84,20 @@ def test_a_face_is_kept_listed_renamed_and_removed(answer: Answer) -> None:
     assert "there are: Hopper, Astronaut" in said
 
 
+def test_hints_name_the_file_that_was_given(answer: Answer, tmp_path: Path) -> None:
+    """Not the gallery's copy, which is called by its content."""
+    small = tmp_path / "me on holiday.png"
+    picture = cv2.imread(str(HOPPER))
+    cv2.imwrite(str(small), cv2.resize(picture, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA))
+    status, out, said = answer("faces", "add", small, "--json")
+    assert status == 0, said
+    assert "me on holiday.png: " in said
+    (photo,) = json.loads(out)["photos"]
+    assert photo["called"] == "me on holiday.png"
+    assert Path(photo["file"]).stem not in said
+    assert Gallery().find("me on holiday").photos[0].title == "me on holiday.png"
+
+
 def test_hints_are_said_and_bad_photos_refused(answer: Answer, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jpg"
     bad.write_text("no photo")
@@ -100,7 +116,9 @@ def test_a_face_is_worn_by_its_name() -> None:
     assert photos == [str(Gallery().find("Oma 👵").photos[0].file)]
     wrong = ffrt(*run[:-1], "opa")
     assert wrong.returncode == 1
-    assert "opa does not exist" in wrong.stderr
+    assert "there is no photo opa, and no face in the gallery is called 'opa'; there are: Oma 👵, Hopper, Astronaut" in wrong.stderr
+    file = ffrt(*run[:-1], "opa.jpg")
+    assert "the photo opa.jpg does not exist" in file.stderr
 
 
 # --- presets ---
@@ -114,6 +132,11 @@ looks = st.builds(
     opacity=st.floats(0, 1),
     enhancer_weight=st.floats(0, 1),
     max_faces=st.integers(1, 8),
+    regions=st.lists(st.sampled_from(Region), min_size=1).map(tuple),
+    colour_match=st.floats(0, 1),
+    sharpness=st.floats(0, 1),
+    badge=st.sampled_from(["", "AI face", "-- 换脸"]),
+    badge_corner=st.sampled_from(Corner),
     on_lost=st.sampled_from(OnLost),
     blending=st.sampled_from(Blending),
 )
@@ -135,6 +158,11 @@ inputs = st.builds(
     fourcc=st.none() | st.just("MJPG"),
     loop=st.booleans(),
     timecode=st.booleans(),
+    mirror=st.booleans(),
+    rotate=st.sampled_from([0, 90, 180, 270]),
+    crop=st.tuples(*[st.floats(0, 0.47)] * 4),
+    crop_fit=st.sampled_from(CropFit),
+    exposure_ms=st.none() | st.floats(0, 1000),
 )
 sources = st.builds(SourceSettings, photos=st.lists(st.just(HOPPER), min_size=1).map(tuple), face=st.none() | st.integers(1, 9))
 
@@ -152,6 +180,9 @@ def test_every_preset_is_the_same_as_its_options(preset: Preset) -> None:
     if preset.input is not None:
         assert (found["input"], found["size"], found["loop"]) == (preset.input.spec, "640x360", preset.input.loop)
         assert (found.get("fps"), found.get("fourcc"), found["timecode"]) == (preset.input.fps, preset.input.fourcc, preset.input.timecode)
+        framed = found["camera"].settings()
+        assert {name: getattr(preset.input, name) for name in framed} == framed
+        assert (preset.input.exposure_ms is None) == ("exposure_ms" not in framed)
     if preset.output is not None:
         assert found.get("to", ()) == preset.output.addresses
         assert found.get("virtual_camera") == ("auto" if preset.output.virtual_camera == "" else preset.output.virtual_camera)

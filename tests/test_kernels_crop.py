@@ -139,8 +139,8 @@ def test_a_paste_in_two_steps_is_the_one_in_one(kernels: HostKernels) -> None:
     source = (planes, side, 2, soft_box(2 * side), shown)
     run(kernels, "paste_planes", box, once, 120, 90, 360, words, *source, limit, fit)
     pixels, alpha = Guarded((plan.height, plan.width, 3)), Guarded((plan.height, plan.width))
-    run(kernels, "planes_to_patch", box, words, *source, pixels.array, alpha.array)
-    run(kernels, "lay_patch", box, twice, 120, 90, 360, words, pixels.check(), alpha.check(), limit, fit, None, 0, 0)
+    run(kernels, "planes_to_patch", box, words, *source, None, pixels.array, alpha.array)
+    run(kernels, "lay_patch", box, twice, 120, 90, 360, words, pixels.check(), alpha.check(), limit, fit, None)
     np.testing.assert_array_equal(once, twice)
     assert (once != frame).any()
 
@@ -172,7 +172,7 @@ def test_a_patch_is_laid_to_the_bit(kernels: HostKernels, width: int, height: in
     face = records.new_faces(1)
     records.set_box(face, left, top, width, height, opacity)
     shape = (frame.array, frame.array.shape[1], frame.array.shape[0], frame.array.strides[0])
-    nothing = (None, None, None, 0, 0)
+    nothing = (None, None, None)
     run(kernels, "lay_patch", (width, height, 1), *shape, records.words(face), patch.pixels, patch.alpha, *nothing)
     np.testing.assert_array_equal(frame.check(), wanted)
 
@@ -186,7 +186,7 @@ def test_a_small_grid_walks_the_whole_box(kernels: HostKernels, backwards_kernel
     records.set_box(face, 5, 6, 80, 60, 1)
     for runner in (kernels, backwards_kernels):
         out = frame.copy()
-        run(runner, "lay_patch", (1, 1, 1), out, 90, 70, 270, records.words(face), patch.pixels, patch.alpha, None, None, None, 0, 0)
+        run(runner, "lay_patch", (1, 1, 1), out, 90, 70, 270, records.words(face), patch.pixels, patch.alpha, None, None, None)
         np.testing.assert_array_equal(out, wanted)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engines.face import Patch
 from engines.mask.lower import SIGMA, lower, softened
-from engines.mask.shapes import Ramp, capsules, drawn, polygon
+from engines.mask.shapes import Ramp, Shapes, capsules, drawn, polygon
 from engines.paste import soft_box
 from rt.compose import host
 from rt.compose.kernels import records
@@ -29,16 +29,15 @@ def smooth(height: int, width: int, seed: int) -> np.ndarray:
 def joined(kernels: HostKernels, frame: np.ndarray, patch: Patch) -> np.ndarray:
     """``frame`` with the patch laid over it seamlessly, by the device's kernels."""
     out, (height, width) = frame.copy(), patch.alpha.shape
-    side, columns, rows = host.seam_cells(width, height)
+    _, columns, rows = host.seam_cells(width, height)
     face = records.new_faces(1)
     records.set_box(face, patch.left, patch.top, width, height, 1)
     shape, words = (out, out.shape[1], out.shape[0], out.strides[0]), records.words(face)
     cells, membrane, scratch = Guarded((rows, columns, 7)), Guarded((rows, columns, 3)), Guarded((4 * 4096,), np.float32)
-    run(kernels, "seam_cells", (32 * columns, rows, 1), *shape, words, patch.pixels, patch.alpha, side, cells.array)
-    run(kernels, "seam_membrane", (512, 1, 1), cells.check(), columns, rows, scratch.array, membrane.array)
+    run(kernels, "seam_cells", (32 * 48, 48, 1), *shape, words, patch.pixels, patch.alpha, cells.array)
+    run(kernels, "seam_membrane", (512, 1, 1), cells.check(), words, scratch.array, membrane.array)
     scratch.check()
-    spread = (membrane.check(), columns, rows)
-    run(kernels, "lay_patch", (width, height, 1), *shape, words, patch.pixels, patch.alpha, None, None, *spread)
+    run(kernels, "lay_patch", (width, height, 1), *shape, words, patch.pixels, patch.alpha, None, None, membrane.check())
     return out
 
 
@@ -97,15 +96,23 @@ def test_shapes_are_drawn_alike(
     kernels: HostKernels, width: int, height: int, places: list[tuple[float, float]], radius: float, ramp: Ramp
 ) -> None:
     points = np.array(places, np.float32)
-    segments = np.concatenate([capsules([points], radius), polygon(points[::-1] / 2, radius / 3)])
-    wanted = drawn(segments, ramp, (height, width))
+    shapes = [Shapes(np.concatenate([capsules([points], radius), polygon(points[::-1] / 2, radius / 3)]), ramp)]
+    shapes.append(Shapes(capsules([points + 20], radius), Ramp(127.5, 30)))
+    left, top = 5, 3
+    wanted = np.minimum.reduce([drawn(each.seen_from(left, top), each.ramp, (height, width)) for each in shapes])
+    face, segments, table = records.new_faces(1), np.zeros((40, 6), np.float32), np.zeros((2, 6), np.float32)
+    records.set_box(face, left, top, width, height, 1)
+    assert records.set_shapes(face, shapes, segments, table)
     out = Guarded((height, width))
-    run(kernels, "mask_shapes", (width, height, 1), out.array, width, height, segments, len(segments), ramp.numbers(), 1)
+    run(kernels, "mask_shapes", (width, height, 1), out.array, records.words(face), segments, table, 1)
     assert np.abs(out.check().astype(int) - wanted).max() <= 1
     lowered = noise(height, width, 1)[..., 0].copy()
     both = np.minimum(lowered, out.array)
-    run(kernels, "mask_shapes", (width, height, 1), lowered, width, height, segments, len(segments), ramp.numbers(), 0)
+    run(kernels, "mask_shapes", (width, height, 1), lowered, records.words(face), segments, table, 0)
     np.testing.assert_array_equal(lowered, both)
+    assert not records.set_shapes(face, [*shapes, shapes[0]], segments, table), "more than there is room for"
+    run(kernels, "mask_shapes", (width, height, 1), out.array, records.words(face), segments, table, 1)
+    assert (out.check() == 255).all()
 
 
 @settings(max_examples=30, deadline=None)

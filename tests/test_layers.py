@@ -11,6 +11,7 @@ from faces import face_at, to_crop_by_hand
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import FolderKit, model_file
+from one_lane import OneLane
 from standins import identity as identities
 from standins.gpen import gpen
 from standins.swappers import centring
@@ -19,7 +20,6 @@ from test_batches import Counted
 
 import engines.mask  # noqa: F401  registers families
 from engines.align import TEMPLATES
-from engines.device.host import HostDevice
 from engines.face import Patch
 from engines.family import families
 from engines.paste import soft_box
@@ -28,8 +28,6 @@ from rt.clock import ManualClock
 from rt.compose.lay import lay
 from rt.compose.layers import RESIZED, Layers, reach_of
 from rt.frame import FaceState, Frame, TrackedFace
-from rt.lane import Lane
-from rt.metrics import Metrics
 from rt.options import Blending, Look
 from rt.track.track import box_of, overlap
 
@@ -120,7 +118,7 @@ IDENTITY = np.random.default_rng(5).normal(0, 1, (1, 512)).astype(np.float32)
 
 
 def worn(picture: np.ndarray, look: Look, *points: np.ndarray) -> np.ndarray:
-    lane = Lane(HostDevice(), Fixed(*points), Metrics(), ManualClock())
+    lane = OneLane(Fixed(*points), clock=ManualClock())
     frame = Frame(picture.copy(), 1, 0)
     lane.process(frame, look)
     lane.close()

@@ -26,6 +26,7 @@ from rt.sinks.null import NullSink
 from rt.sinks.runner import SinkState
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
+from rt.tracking import Tracking
 
 CAMERA = "synthetic:size=320x180,fps=60,frames={}"
 
@@ -81,9 +82,9 @@ class GatedSink:
 def running(spec: str, *sinks: Any, slow_ms: dict[str, float] | None = None) -> Iterator[tuple[Line, Metrics]]:
     clock, metrics = MonotonicClock(), Metrics()
     tracker = Tracker(detectors["blazeface-short"](), FaceMesh(), TrackOptions())
-    lane = Lane(HostDevice(), tracker, metrics, clock, slow_ms=slow_ms)
+    tracking, lane = Tracking(tracker, metrics, clock), Lane(HostDevice(), clock, slow_ms=slow_ms)
     source = open_spec(spec, CaptureRequest(), clock)
-    line = Line(source, lane, sinks, Look(), clock, metrics, AudioBus(), burn_timecode=True)
+    line = Line(source, tracking, [lane], sinks, [Look()], clock, metrics, AudioBus(), burn_timecode=True)
     line.start()
     try:
         yield line, metrics

@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_lane import OneLane
 
-from engines.device.host import HostDevice
 from engines.mesh.topology import topology
 from engines.swap.contract import Patch, SourceFace
-from rt.clock import MonotonicClock
 from rt.frame import FaceState, Frame, TrackedFace
-from rt.lane import Lane
-from rt.metrics import Metrics
 from rt.options import Look, OnLost
 from rt.ring import SlotRing
 
@@ -60,7 +57,7 @@ class PaintingSwapper:
 def run(policy: OnLost, states: Sequence[FaceState | None]) -> tuple[list[np.ndarray], list[np.ndarray], PaintingSwapper]:
     """The pictures as they came and as they went; noise, so that nothing is alike by chance."""
     swapper = PaintingSwapper()
-    lane = Lane(HostDevice(), ScriptedTracker(states), Metrics(), MonotonicClock())
+    lane = OneLane(ScriptedTracker(states))
     ring = SlotRing(4, 160, 200)
     random = np.random.default_rng(1)
     came, went = [], []
@@ -69,9 +66,10 @@ def run(policy: OnLost, states: Sequence[FaceState | None]) -> tuple[list[np.nda
         assert slot is not None
         slot.pixels[:] = random.integers(0, 200, slot.pixels.shape, np.uint8)
         came.append(slot.pixels.copy())
-        lane.process(Frame(slot.pixels, number, number * 33_000_000, slot=slot), Look(swapper, "white", on_lost=policy))
-        went.append(slot.pixels.copy())
-        slot.release()
+        shown = lane.process(Frame(slot.pixels, number, number * 33_000_000, slot=slot), Look(swapper, "white", on_lost=policy))
+        went.append(shown.pixels.copy())
+        assert shown.slot is not None
+        shown.slot.release()
     lane.close()
     assert ring.free == len(ring)
     return came, went, swapper
@@ -149,7 +147,7 @@ def test_a_failing_step_is_raised_to_the_line_and_the_lane_still_works() -> None
                 raise ValueError("bad picture")
             return ()
 
-    lane = Lane(HostDevice(), Failing([]), Metrics(), MonotonicClock())
+    lane = OneLane(Failing([]))
     with pytest.raises(ValueError, match="bad picture"):
         lane.process(Frame(np.zeros((8, 8, 3), np.uint8), 0, 0), Look())
     lane.process(Frame(np.zeros((8, 8, 3), np.uint8), 1, 1), Look())

@@ -24,7 +24,7 @@ from engines.swap import swappers
 from engines.swap.contract import SourceFace
 from engines.swap.mesh.facing import Facing
 from engines.swap.mesh.identity import MeshIdentity, prepare
-from engines.swap.mesh.light import Light, Nearness
+from engines.swap.mesh.light import Light, Nearness, contrast
 from engines.swap.mesh.swapper import MeshSwapper
 from engines.swap.mesh.texture import SIDE, spread, unwrap
 from rt.compose.host import blend
@@ -260,7 +260,8 @@ def test_what_is_seen_edge_on_fades_out(worn: MeshIdentity, side: int) -> None:
     near = min((50, 280), key=lambda vertex: points[vertex, 2])
     x, y = points[near, :2].astype(int) - [patch.left, patch.top]
     assert patch.alpha[y, x] > 200
-    shares = Facing(topology()).share(points)
+    facing = Facing(topology())
+    shares = facing.share(facing.turn(points))
     far = 330 - near  # 50 and 280 are each other's mirror
     assert shares[near] == 1
     assert shares[far] < 0.1
@@ -269,8 +270,8 @@ def test_what_is_seen_edge_on_fades_out(worn: MeshIdentity, side: int) -> None:
 def test_all_of_a_face_from_the_front_faces_the_viewer_and_none_of_its_back() -> None:
     mesh, facing = topology(), Facing(topology())
     inside = (mesh.from_oval > 0.2) & (np.abs(mesh.shape[:, 0]) < 0.7)
-    assert facing.share(mesh.shape * 100)[inside].min() > 0.95
-    assert facing.share((mesh.shape @ turn(0, np.pi, 0)).astype(np.float32) * 100)[inside].max() == 0
+    assert facing.share(facing.turn(mesh.shape * 100))[inside].min() > 0.95
+    assert facing.share(facing.turn((mesh.shape @ turn(0, np.pi, 0)).astype(np.float32) * 100))[inside].max() == 0
 
 
 def test_warming_up_leaves_no_face_behind(worn: MeshIdentity) -> None:
@@ -321,7 +322,7 @@ def test_a_flat_picture_is_given_a_flat_face(woman: SourceFace) -> None:
 
     def kept(image: np.ndarray) -> float:
         light = Light(Nearness.of_mesh())
-        return float(light.contrast(light.gains(image, woman.landmarks.points, worn, 1), worn).max())
+        return float(contrast(light.gains(image, woman.landmarks.points, worn, 1), light.kept(worn)).max())
 
     assert kept(woman.image) > 0.95  # her own picture needs none of that
     assert kept(np.clip(woman.image * 0.4 + 110, 0, 255).astype(np.uint8)) < 0.7
@@ -333,11 +334,11 @@ def test_a_smile_does_not_change_the_contrast_at_once(woman: SourceFace) -> None
     middle = woman.image[skin_of(points, woman.image.shape)].mean(0)
     softer = np.clip((woman.image - middle) * 0.4 + middle, 0, 255).astype(np.uint8)
     light = Light(Nearness.of_mesh())
-    before = light.contrast(light.gains(woman.image, points, worn, 1), worn).max()
-    soon = light.contrast(light.gains(softer, points, worn, 1 + FRAME_NS), worn).max()
+    before = contrast(light.gains(woman.image, points, worn, 1), light.kept(worn)).max()
+    soon = contrast(light.gains(softer, points, worn, 1 + FRAME_NS), light.kept(worn)).max()
     for number in range(2, 300):
         gain = light.gains(softer, points, worn, 1 + number * FRAME_NS)
-    settled = light.contrast(gain, worn).max()
+    settled = contrast(gain, light.kept(worn)).max()
     assert settled < 0.8 * before
     assert before - soon < 0.1 * (before - settled)
 

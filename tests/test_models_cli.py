@@ -114,7 +114,7 @@ def test_the_life_of_a_model(ffrt: Ffrt, site: Site) -> None:
 
     done = ffrt("pull", "open")
     assert done.returncode == 0, done.stderr
-    assert f"open is {len(DATA) / 1e6:.0f} MB, from the tests. Licence: MIT: commercial use is permitted" in done.stderr
+    assert f"open is {len(DATA) / 1e6:.1f} MB, from the tests. Licence: MIT: commercial use is permitted" in done.stderr
     assert sha256(DATA) in done.stdout
 
     row = ffrt.json("show", "open")
@@ -167,7 +167,7 @@ def test_what_may_not_be_sold_needs_a_yes_where_nobody_is_asked(ffrt: Ffrt, site
     done = ffrt("pull", "closed")
     assert done.returncode == 2
     text = said(done)
-    assert text.startswith(f"closed is {len(DATA) / 1e6:.0f} MB, from the tests. Licence: for research only; no commercial use.")
+    assert text.startswith(f"closed is {len(DATA) / 1e6:.1f} MB, from the tests. Licence: for research only; no commercial use.")
     assert "`ffrt models pull closed --yes`" in text
     assert not site.asked("/closed.onnx")
     row = ffrt.json("pull", "closed", "--yes")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import HOPPER
+from one_lane import OneLane
 
 from engines.detect import detectors
-from engines.device.host import HostDevice
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
@@ -20,8 +20,6 @@ from rt.audio import AudioBus
 from rt.capture import CaptureRequest, open_spec
 from rt.clock import MonotonicClock
 from rt.frame import Frame
-from rt.lane import Lane
-from rt.metrics import Metrics
 from rt.options import Look, OnLost
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
@@ -55,7 +53,7 @@ def test_no_frame_shows_the_face_that_was_filmed(clip: str, policy: OnLost, shar
     tracker = Tracker(detectors["blazeface-full"](), FaceMesh(), TrackOptions(max_faces=2))
     source = open_spec(str(shared_data / "videos" / clip), CaptureRequest(realtime=False), MonotonicClock())
     video = source.open(threading.Event(), AudioBus())
-    lane = Lane(HostDevice(), tracker, Metrics(), MonotonicClock())
+    lane = OneLane(tracker)
     pixels = np.empty((video.height, video.width, 3), np.uint8)
     look = Look(swapper, identity, on_lost=policy, masks=(HandsMask(),))
     looked_at, shown = 0, []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,48 @@ def test_a_format_from_the_future(tmp_path: Path) -> None:
     model.ir_version = 999
     with pytest.raises(ModelError, match="format 999"):
         read_graph(write(tmp_path / "a.onnx", model))
+
+
+def _unknown_operator(model: onnx.ModelProto) -> None:
+    model.graph.node[0].op_type = "Frobnicate"
+
+
+def _unknown_domain(model: onnx.ModelProto) -> None:
+    model.graph.node[0].domain = "somebody.else"
+
+
+def _nothing_gives_it(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input[0] = "ghost"
+
+
+def _no_such_output(model: onnx.ModelProto) -> None:
+    model.graph.output[0].name = "ghost"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_unknown_operator, "uses the operator 'Frobnicate', which no runtime has"),
+        (_unknown_domain, "uses the operator 'ReduceMean' of somebody.else, which no runtime has"),
+        (_nothing_gives_it, "an operator takes 'ghost', which nothing gives"),
+        (_no_such_output, "nothing gives its output 'ghost'"),
+    ],
+)
+def test_a_graph_that_no_runtime_could_run(tmp_path: Path, change: Callable[[onnx.ModelProto], None], said: str) -> None:
+    model = model_proto()
+    change(model)
+    with pytest.raises(ModelError, match=said):
+        read_graph(write(tmp_path / "a.onnx", model))
+
+
+def test_operators_of_the_runtime_and_of_the_file_itself(tmp_path: Path) -> None:
+    model = model_proto()
+    model.graph.node[0].domain = "com.microsoft"
+    read_graph(write(tmp_path / "a.onnx", model))
+    inner = [helper.make_node("Identity", ["a"], ["b"])]
+    model.functions.append(helper.make_function("own", "Mine", ["a"], ["b"], inner, [helper.make_opsetid("", OPSET)]))
+    model.graph.node.append(helper.make_node("Mine", ["target"], ["more"], domain="own"))
+    read_graph(write(tmp_path / "a.onnx", model))
 
 
 def test_no_opset_at_all(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, helper
 from standins.gfpgan import gfpgan
 from standins.swappers import Contract, swapper
 from store_files import EIGHT, Published, SquareFamily, families, model_bytes, model_proto, sha256, write
@@ -116,6 +117,26 @@ def test_an_unknown_graph_is_described(tmp_path: Path) -> None:
     text = str(caught.value)
     assert "target float32[batch, 3, 9, 9], source float32[1, 4] → output float32[batch, 3, 9, 9] (opset 17)" in text
     assert "the nearest family is near, but its first input is [batch, 3, 9, 9], not [any, 3, 8, 8]" in text
+
+
+ALMOST = {
+    "almost.dfm": ((1, 224, 224, 3), "dfm", "it has 1 input and 1 output, not a face (and a morph value) in and three out"),
+    "new inswapper.onnx": ((1, 3, 128, 128), "inswapper", "it has 1 input and 1 output, not a source and a target"),
+    "mine.onnx": ((1, 3, 96, 96), "gfpgan", "its picture has a side of 96, not of 512"),
+}
+"""File name → shape of its only input and output; what is nearest, and why it is not that."""
+
+
+@pytest.mark.parametrize("name", ALMOST)
+def test_the_nearest_of_the_real_families(name: str, tmp_path: Path) -> None:
+    """What the name names, else what has as many tensors."""
+    shape, nearest, but = ALMOST[name]
+    pixels, same = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("pixels", "same"))
+    graph = helper.make_graph([helper.make_node("Relu", ["pixels"], ["same"])], "g", [pixels], [same])
+    path = write(tmp_path / name, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    with pytest.raises(ModelError) as caught:
+        identify(path, NOTHING, known_families)
+    assert f"the nearest family is {nearest}, but {but}" in str(caught.value)
 
 
 def test_without_families_it_is_described_all_the_same(tmp_path: Path) -> None:

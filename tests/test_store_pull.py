@@ -253,6 +253,61 @@ def test_no_address_that_works_names_all_of_them(shelf: Shelf) -> None:
     assert run.waits == [1.0]
 
 
+def test_a_name_that_nobody_knows_is_asked_for_once(site: Site, shelf: Shelf) -> None:
+    """``.invalid`` is reserved to be nobody's."""
+    site.put(PATH, DATA)
+    run = Run([], [])
+    entry = Published(DATA).entry("http://ffrt.invalid", site.base)
+    assert fetch(entry, shelf, run).origin == f"{site.base}{PATH}"
+    entry = Published(OTHER, name="other").entry("http://ffrt.invalid", by="crc32")
+    with pytest.raises(ModelError, match=r"ffrt\.invalid: nobody knows its name; is this machine on the network"):
+        fetch(entry, shelf, run)
+    assert run.waits == []
+
+
+def test_bytes_that_are_here_are_worth_more_attempts(site: Site, shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    """A network that is gone in mid-file takes its names with it."""
+    site.put(PATH, DATA, breaks=[HALF])
+    run = Run([], [])
+    with pytest.raises(ModelError, match="what has arrived is kept"):
+        fetch(Published(DATA).entry(site.base), shelf, run, attempts=1)
+    with pytest.raises(ModelError, match=r"nobody knows its name.*, 3 times.*what has arrived is kept"):
+        fetch(Published(DATA).entry("http://ffrt.invalid"), shelf, run, attempts=3)
+    assert run.waits == [1.0, 2.0]
+    assert "ffrt.invalid: nobody knows its name; is this machine on the network; asking again in 2 s" in caplog.text
+
+
+def test_nothing_is_kept_of_a_file_that_is_wrong(site: Site, shelf: Shelf) -> None:
+    site.put(PATH, OTHER)
+    with pytest.raises(ModelError) as caught:
+        fetch(Published(DATA).entry(site.base), shelf)
+    assert "kept" not in str(caught.value)
+
+
+ODD = {
+    "ALL_PROXY": ("socks5://127.0.0.1:1", "socks"),
+    "SSL_CERT_FILE": ("/there/is/none", "No such file"),
+    "HTTP_PROXY": ("http://ffrt.invalid", "nobody knows the name of the proxy (HTTP_PROXY)"),
+}
+"""Variable → what it says that cannot be, and words of the sentence."""
+
+
+@pytest.mark.parametrize("variable", ODD)
+def test_an_environment_that_makes_no_sense_is_named(
+    variable: str, site: Site, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.put(PATH, DATA)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    value, words = ODD[variable]
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ModelError) as caught:
+        fetch(Published(DATA).entry(site.base), shelf)
+    assert variable in str(caught.value)
+    assert words in str(caught.value)
+
+
 @pytest.mark.parametrize("pattern", ["{base}/m", "{base}/m/", "{base}/{{path}}?x=1", "{base}/flat/{{file}}"])
 def test_a_mirror_is_asked_first(site: Site, shelf: Shelf, pattern: str) -> None:
     site.put("/m/tag-1/tiny.onnx", DATA)
@@ -432,4 +487,6 @@ def test_the_size_is_asked_without_fetching(site: Site) -> None:
     assert size_of(Published(DATA, extra={"size": 5}).entry(site.base)) == 5
     site.files[PATH].head = False
     assert size_of(Published(DATA).entry(site.base)) is None
+    assert size_of(Published(DATA, extra={"about_bytes": 7}).entry(site.base)) == 7
+    site.put(PATH, DATA, claimed=10**15)
     assert size_of(Published(DATA, extra={"about_bytes": 7}).entry(site.base)) == 7

@@ -70,6 +70,14 @@ def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
         studio.stop()
 
 
+def test_a_photo_that_is_not_there_is_refused_while_nothing_runs(tmp_path: Path) -> None:
+    studio = Studio(settings(SMALL, HOPPER))
+    with pytest.raises(PhotoError, match="not there"):
+        studio.change(settings(SMALL, tmp_path / "none.jpg"))
+    assert studio.settings.source.photos == (HOPPER,)
+    studio.change(settings())
+
+
 def test_an_input_that_cannot_be_opened_is_told_and_can_be_mended(tmp_path: Path) -> None:
     studio = Studio(settings(str(tmp_path / "none.mp4")))
     with pytest.raises(SourceError):

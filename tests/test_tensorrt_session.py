@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.errors import DeviceError, ModelError
+from engines.errors import DeviceError, DeviceMemoryError, ModelError
 from engines.session import open_session, runtimes
 from engines.store import embedded_model
 from engines.tensorrt import TensorRtSession, import_runtime, problem
@@ -35,6 +35,14 @@ class FakeCuda:
         self.queue: list[Callable[[], object]] = []
         self.streams: set[int] = set()
         self.room = room
+        self.meant = 1
+
+    def cudaGetDevice(self):  # noqa: N802
+        return Error.cudaSuccess, self.meant
+
+    def cudaSetDevice(self, number):  # noqa: N802
+        self.meant = number
+        return (Error.cudaSuccess,)
 
     def cudaStreamCreate(self):  # noqa: N802
         self.streams.add(7)
@@ -201,8 +209,16 @@ def test_feeds_that_do_not_fit_are_told_what_does(cuda: FakeCuda, feeds) -> None
         opened(cuda).run(feeds)
 
 
+def test_a_session_runs_on_the_gpu_that_was_meant_when_it_was_opened(cuda: FakeCuda) -> None:
+    cuda.meant = 3
+    session = opened(cuda)
+    cuda.meant = 0  # another lane's thread was here
+    session.run({"value": np.zeros((1, 3), np.float32)})
+    assert cuda.meant == 3
+
+
 def test_a_gpu_without_memory_is_one_sentence() -> None:
-    with pytest.raises(DeviceError, match=r"memory and answered cudaErrorMemoryAllocation"):
+    with pytest.raises(DeviceMemoryError, match=r"MB of its memory and has not as much left"):
         opened(FakeCuda(room=8)).run({"value": np.zeros((1, 3), np.float32)})
 
 

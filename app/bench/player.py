@@ -22,6 +22,12 @@ log = logging.getLogger(__name__)
 CONNECT_S = 20.0
 """How long the stream may take to appear."""
 
+REFUSED_S = 2.0
+"""How long a server may refuse to be spoken to: it starts, or there is none."""
+
+PAUSE_S = 0.1
+"""Between two attempts."""
+
 
 def play(url: str, seconds: float) -> dict[str, Any]:
     """Decodes for ``seconds`` from the first picture on, or to the end of the stream."""
@@ -49,14 +55,19 @@ def play(url: str, seconds: float) -> dict[str, Any]:
 
 
 def _open(url: str) -> Any:
-    deadline = time.monotonic() + CONNECT_S
+    begin = time.monotonic()
     while True:
         try:
             return av.open(url, options=dict(LOW_DELAY), timeout=(5, 5))
-        except av.error.FFmpegError:
-            if time.monotonic() > deadline:
+        except av.error.FFmpegError as error:
+            if time.monotonic() > begin + (REFUSED_S if isinstance(error, ConnectionRefusedError) else CONNECT_S):
                 raise
+        time.sleep(PAUSE_S)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(play(sys.argv[1], float(sys.argv[2]))))
+    try:
+        played = play(sys.argv[1], float(sys.argv[2]))
+    except av.error.FFmpegError as error:
+        sys.exit(error.strerror)  # not the whole of it, which has the address
+    sys.stdout.write(json.dumps(played))

@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,37 @@ from app.report import write_json
 from app.run import run_session
 from app.session import LiveSession
 from app.settings import Settings
+from rt.address import shown
 
 JOIN_S = 4.0
 """What the player may need to join: a key frame comes every two seconds."""
 
 
 def run_stream_bench(settings: Settings, seconds: float, report_file: Path | None) -> dict[str, Any]:
-    """Streams to the one address in ``settings`` and plays it back beside. Returns the run's report with a part ``viewer``."""
+    """Streams to the one address in ``settings`` and plays it back beside. Returns the run's report with a part ``viewer``.
+
+    Ends early, with ``AppError``, where the player does.
+    """
     url = settings.output.streams[0]
     command = [sys.executable, "-P", "-m", "app.bench.player", url, str(seconds)]
+    session = LiveSession(settings)
+
+    def watch() -> None:
+        if player.wait() != 0:
+            session.request_stop()
+
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as player:
+        watching = threading.Thread(target=watch, name="viewer watch")
+        watching.start()
         try:
-            report = run_session(LiveSession(settings))
+            report = run_session(session)
             printed, errors = player.communicate(timeout=30)
         finally:
             player.kill()
+            watching.join()
     if player.returncode != 0:
-        raise AppError(f"the stream could not be played back: {errors.strip().splitlines()[-1] if errors.strip() else 'no word why'}")
+        why = errors.strip().splitlines()[-1] if errors.strip() else "no word why"
+        raise AppError(f"the stream could not be played back from {shown(url)}: {why}; is a server there that plays, too?")
     report["viewer"] = summary(json.loads(printed))
     if report_file is not None:
         write_json(report_file, report)

@@ -8,10 +8,9 @@ from typing import Any
 
 import httpx
 
+from app.control.guard import HOST
 from app.control.guard import token as kept_token
 from app.errors import ControlError, MissingError
-
-HOST = "127.0.0.1"
 
 ANSWER_S = 60.0
 """What a start may take: models are loaded and a camera is opened."""

@@ -16,7 +16,10 @@ from app.folders import data_folder
 TOKEN_FILE = "control-token"
 TOKEN_BYTES = 32
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+HOST = "127.0.0.1"
+"""What is listened on: no other machine reaches it."""
+
+LOOPBACK = (HOST, "localhost", "::1")
 
 SECOND_NS = 1_000_000_000
 

@@ -15,12 +15,15 @@ BODY_BYTES_MAX = 16 * 1024
 """Of a request and of a WebSocket message: commands are short."""
 
 
+ID_MAX = 100
+
+
 class _Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class _Command(_Message):
-    id: str | None = Field(None, max_length=100)
+    id: str | None = Field(None, max_length=ID_MAX)
     """Comes back with the answer on a WebSocket."""
 
 
@@ -96,7 +99,7 @@ class Output(_Message):
 
 
 class State(_Message):
-    """How things stand. Paths and stream keys are not in it."""
+    """How things stand. Stream keys are not in it; paths are in sentences about errors alone."""
 
     state: StudioState
     error: str | None = None
@@ -175,6 +178,15 @@ def read_command(text: str | bytes, do: str | None = None) -> Command:
     except (ValidationError, RecursionError) as problems:
         what = first_problem(problems) if isinstance(problems, ValidationError) else "it is nested too deeply"
         raise UsageError(f"{what}; see `ffrt ctl schema`") from None
+
+
+def id_of(text: str | bytes) -> str | None:
+    """Of a message that is no command otherwise, for its answer."""
+    try:
+        number = json.loads(text)["id"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
+    return number if isinstance(number, str) and len(number) <= ID_MAX else None
 
 
 def schema() -> dict[str, Any]:

@@ -14,8 +14,19 @@ from typing import Any, TypeVar
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from app.control import prometheus
-from app.control.guard import RateLimit, has_token, refusal
-from app.control.messages import BODY_BYTES_MAX, Answer, Command, Failure, NumbersEvent, State, StateEvent, read_command, schema
+from app.control.guard import HOST, RateLimit, has_token, refusal
+from app.control.messages import (
+    BODY_BYTES_MAX,
+    Answer,
+    Command,
+    Failure,
+    NumbersEvent,
+    State,
+    StateEvent,
+    id_of,
+    read_command,
+    schema,
+)
 from app.control.service import ControlService
 from app.errors import AppError, ControlError, NotLiveError, StoreError, UsageError
 from engines.errors import EngineError
@@ -25,8 +36,6 @@ from rt.errors import RtError
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-
-HOST = "127.0.0.1"
 
 LOOK_S = 0.2
 """From one look at the state to the next: a change made elsewhere is told after so long."""
@@ -90,11 +99,12 @@ class ControlServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Refuses what comes, says goodbye to the clients, and waits for commands under way. Closed once."""
+        """Refuses what comes, says goodbye to the clients, and waits for commands under way. May be called again."""
         if self._socket is None:
             self._loop.close()
             return
-        self._loop.call_soon_threadsafe(self._end.set)
+        with contextlib.suppress(RuntimeError):  # the loop broke, and is closed
+            self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
         self._pool.shutdown()
 
@@ -105,8 +115,10 @@ class ControlServer:
         try:
             self._loop.run_until_complete(self._serve())
         except Exception:
-            log.exception("the control interface broke unexpectedly")
+            log.exception("the control interface broke unexpectedly; ffrt goes on without it")
         finally:
+            if self._socket is not None:
+                self._socket.close()  # else clients would wait for answers that nobody gives
             self._loop.close()
 
     async def _serve(self) -> None:
@@ -122,17 +134,20 @@ class ControlServer:
             application.router.add_post(f"/v1/{name}", self._post)
         runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         await runner.setup()
-        watcher = asyncio.create_task(self._watch())
+        watcher, end = asyncio.create_task(self._watch()), asyncio.create_task(self._end.wait())
         try:
             assert self._socket is not None
             await web.SockSite(runner, self._socket, backlog=32).start()
-            await self._end.wait()
+            await asyncio.wait((watcher, end), return_when=asyncio.FIRST_COMPLETED)
+            if watcher.done():
+                watcher.result()  # raises what broke it
         finally:
             self._closing = True
             watcher.cancel()
+            end.cancel()
             await asyncio.gather(*map(self._dismiss, tuple(self._clients)), return_exceptions=True)
             await runner.cleanup()
-            await asyncio.gather(watcher, *self._under_way, return_exceptions=True)
+            await asyncio.gather(watcher, end, *self._under_way, return_exceptions=True)
 
     async def _dismiss(self, client: web.WebSocketResponse) -> None:
         with contextlib.suppress(TimeoutError, ConnectionError):
@@ -143,7 +158,8 @@ class ControlServer:
         """Who may not, or asks for too much, is told in one sentence; so is what went wrong."""
         foreign = refusal(request.headers, self.port)
         known = foreign is None and has_token(request.headers, self._token)
-        if not (self._friends if known else self._strangers).take():
+        is_stop = known and request.path == "/v1/stop"  # never refused for being one too many
+        if not (self._friends if known else self._strangers).take() and not is_stop:
             return _failure(429, "too many requests; ask less often", {"Retry-After": "1"})
         if foreign is not None:
             return _failure(403, foreign)
@@ -238,13 +254,13 @@ class ControlServer:
         tasks = {asyncio.create_task(self._tell(client))}
         try:
             async for message in client:
-                tasks = {task for task in tasks if not task.done()}
                 if message.type is not WSMsgType.TEXT:
                     await client.close(code=WSCloseCode.UNSUPPORTED_DATA, message=b"messages are JSON as text")
-                elif len(tasks) > ANSWERS_MAX or not self._friends.take():
-                    await self._send(client, Answer(error="too many messages; send less often"))
-                else:
-                    tasks.add(asyncio.create_task(self._hear(client, message.data)))
+                    continue
+                tasks = {task for task in tasks if not task.done()}
+                command = await self._heard(client, message.data, is_busy=len(tasks) > ANSWERS_MAX)
+                if command is not None:
+                    tasks.add(asyncio.create_task(self._answer(client, command)))
         finally:
             self._clients.pop(client, None)
             for task in tasks:
@@ -252,18 +268,28 @@ class ControlServer:
             await asyncio.gather(*tasks, return_exceptions=True)
         return client
 
-    async def _hear(self, client: web.WebSocketResponse, text: str) -> None:
-        """Obeys one message, and answers when it is done; others are heard meanwhile."""
-        number = None
+    async def _heard(self, client: web.WebSocketResponse, text: str, *, is_busy: bool) -> Command | None:
+        """What a message asks for; None where it was answered already: no command, or one too many. A stop never is."""
+        in_time = self._friends.take() and not is_busy
         try:
             command = read_command(text)
-            number = command.id
-            answer = Answer(id=number, state=await self._obey(command))
+        except UsageError as error:
+            await self._send(client, Answer(id=id_of(text), error=str(error)))
+            return None
+        if in_time or command.do == "stop":
+            return command
+        await self._send(client, Answer(id=command.id, error="too many messages; send less often"))
+        return None
+
+    async def _answer(self, client: web.WebSocketResponse, command: Command) -> None:
+        """Obeys, and answers when it is done; others are heard meanwhile."""
+        try:
+            answer = Answer(id=command.id, state=await self._obey(command))
         except (AppError, RtError, EngineError) as error:
-            answer = Answer(id=number, error=str(error))
+            answer = Answer(id=command.id, error=str(error))
         except Exception as error:
             log.exception("a message broke unexpectedly")
-            answer = Answer(id=number, error=f"unexpected {type(error).__name__}; the log has the details")
+            answer = Answer(id=command.id, error=f"unexpected {type(error).__name__}; the log has the details")
         await self._send(client, answer)
 
     async def _tell(self, client: web.WebSocketResponse) -> None:

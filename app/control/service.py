@@ -23,9 +23,11 @@ from app.control.messages import (
 )
 from app.errors import NotLiveError
 from app.gallery import Gallery
+from app.photo_check import Hint, PhotoCheck
 from app.presets import Presets
 from app.settings import SourceSettings
-from app.studio import Studio
+from app.studio import Studio, StudioState
+from engines.errors import PhotoError
 from rt.address import shown
 
 
@@ -126,9 +128,18 @@ class ControlService:
             name, source = identity.name, identity.source
         else:
             source = SourceSettings(photos=tuple(map(Path, command.photos or ())))
+            self._look_at(source)
         self.studio.revise(lambda settings: settings.model_copy(update={"source": source}))
         with self._guard:
             self._face = None if name is None else (name, source)
+
+    def _look_at(self, source: SourceSettings) -> None:
+        """A line does so by itself; where none is live, a photo without a face would be found out at the next start alone."""
+        if self.studio.state is not StudioState.LIVE:
+            check = PhotoCheck()
+            for photo in source.photos:
+                if Hint.NO_FACE in check.look_at(photo).hints:
+                    raise PhotoError(f"no face was found in {photo}; give a photo of a face from the front, large and well lit")
 
     @staticmethod
     def _call(what: Callable[[], None] | None, otherwise: str) -> None:

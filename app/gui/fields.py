@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QPointF, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QPen, QPolygonF, QWheelEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QLineEdit, QSlider, QSpinBox, QToolButton, QVBoxLayout, QWidget
 
 from app.gui.cards.card import row
 from app.gui.icons import icon
@@ -41,6 +41,8 @@ class Field(QWidget):
     """The value that a person chose."""
     settled = Signal()
     """A drag of the control is over."""
+    is_dragged = False
+    """Whether one wish of a person may be many of the control."""
 
     def __init__(self, title: str, theme: Callable[[], Theme], hint: str = "") -> None:
         super().__init__()
@@ -69,6 +71,8 @@ class Field(QWidget):
 
 class SliderField(Field):
     """A number between two bounds."""
+
+    is_dragged = True
 
     def __init__(self, title: str, theme: Callable[[], Theme], low: float, high: float, step: float, hint: str = "") -> None:
         super().__init__(title, theme, hint)
@@ -122,6 +126,84 @@ class ChoiceField(Field):
         select(self.box, value)
 
 
+class SwitchField(Field):
+    """On or off."""
+
+    def __init__(self, title: str, theme: Callable[[], Theme], hint: str = "") -> None:
+        super().__init__(title, theme, hint)
+        self.box = QCheckBox(title)
+        self.box.setToolTip(hint)
+        self.box.clicked.connect(lambda: self.wished.emit(self.box.isChecked()))
+        self.column.addLayout(row(self.box, 1, self.reset))
+
+    def show_value(self, value: bool, default: bool) -> None:
+        super().show_value(value, default)
+        self.box.setChecked(value)
+
+
+class SidesField(Field):
+    """A share for each side of a picture: left, top, right, bottom."""
+
+    is_dragged = True  # an arrow that is held down counts on
+
+    def __init__(self, title: str, theme: Callable[[], Theme], hint: str = "") -> None:
+        super().__init__(title, theme, hint)
+        self.sides = [_Percent(f"{title}: {side}", side) for side in (tr("Left"), tr("Top"), tr("Right"), tr("Bottom"))]
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(6)
+        for place, side in enumerate(self.sides):
+            side.setToolTip(hint)
+            side.valueChanged.connect(self._choose)
+            side.editingFinished.connect(self.settled)
+            name = QLabel(side.side)
+            name.setObjectName("muted")
+            name.setBuddy(side)
+            grid.addWidget(name, place // 2, 2 * (place % 2))
+            grid.addWidget(side, place // 2, 2 * (place % 2) + 1)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
+        self.label.setBuddy(self.sides[0])
+        self.column.addLayout(row(self.label, self.reset))
+        self.column.addLayout(grid)
+
+    def show_value(self, value: Sequence[float], default: Sequence[float]) -> None:
+        super().show_value(value, default)
+        for side, share in zip(self.sides, value, strict=True):
+            with QSignalBlocker(side):
+                side.setValue(round(share * 100))
+
+    def _choose(self) -> None:
+        self.wished.emit(tuple(side.value() / 100 for side in self.sides))
+
+
+class TextField(Field):
+    """A line of words."""
+
+    def __init__(self, title: str, theme: Callable[[], Theme], longest: int, example: str = "", hint: str = "") -> None:
+        super().__init__(title, theme, hint)
+        self.line = QLineEdit()
+        self.line.setMaxLength(longest)
+        self.line.setPlaceholderText(example)
+        self.line.setAccessibleName(title)
+        self.line.setToolTip(hint)
+        self.line.editingFinished.connect(self._choose)
+        self.label.setBuddy(self.line)
+        self.column.addLayout(row(self.label, self.reset))
+        self.column.addWidget(self.line)
+        self._value = ""
+
+    def show_value(self, value: str, default: str) -> None:
+        super().show_value(value, default)
+        self._value = value
+        if not self.line.hasFocus() or self.line.text().strip() == value:
+            self.line.setText(value)
+
+    def _choose(self) -> None:
+        if self.line.text().strip() != self._value:
+            self.wished.emit(self.line.text().strip())
+
+
 class ChecksField(Field):
     """Any number of several."""
 
@@ -167,6 +249,19 @@ class _Slider(QSlider):
         event.ignore()
 
 
+class _Percent(QSpinBox):
+    def __init__(self, name: str, side: str) -> None:
+        super().__init__()
+        self.side = side
+        self.setAccessibleName(name)
+        self.setRange(0, 95)
+        self.setSuffix(" %")
+        self.setKeyboardTracking(False)  # a number that is half typed is none
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        event.ignore()
+
+
 class Combo(QComboBox):
     """As wide as its place and not as its longest entry."""
 
@@ -174,6 +269,16 @@ class Combo(QComboBox):
         super().__init__()
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(8)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802  Qt's names
+        """With the chevron that a style sheet takes away."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self.palette().color(QPalette.ColorRole.PlaceholderText), 1.5))
+        x = 16 if self.layoutDirection() == Qt.LayoutDirection.RightToLeft else self.width() - 16
+        y = self.height() / 2
+        painter.drawPolyline(QPolygonF([QPointF(x - 4, y - 2), QPointF(x, y + 2), QPointF(x + 4, y - 2)]))
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         event.ignore()

@@ -21,7 +21,7 @@ class Notice(QFrame):
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._act: Callable[[], None] | None = None
-        self.action = QPushButton()
+        self.action = QPushButton(tr("Undo"))
         self.action.clicked.connect(self._do)
         self.dismiss = QToolButton()
         self.dismiss.setObjectName("quiet")

@@ -12,7 +12,7 @@ from app.gui.icons import icon
 from app.gui.theme import Theme
 
 PAGE_PX = 346
-"""Width of the cards: they are columns of short lines, and the picture is to have the rest."""
+"""Least width of the cards: they are columns of short lines, and the picture is to have the rest."""
 
 RAIL_PX = 76
 
@@ -28,7 +28,9 @@ class Pages(QWidget):
         """What stands below every page."""
         self._names: list[str] = []
         self._stack = QStackedWidget()
-        self._stack.setFixedWidth(PAGE_PX)
+        self._stack.setMinimumWidth(PAGE_PX)
+        self._stack.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Expanding)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
         self._group = QButtonGroup(self)
         self._group.setExclusive(True)
         self._group.idToggled.connect(lambda at, on: self._stack.setCurrentIndex(at) if on else None)
@@ -86,6 +88,18 @@ class Pages(QWidget):
             self._group.button(self._names.index(name)).setChecked(True)
 
 
+class _Page(QScrollArea):
+    """As wide as its cards need, in any language: it scrolls downwards alone."""
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802  Qt's names
+        page, bar = self.widget(), self.verticalScrollBar()
+        wide = 0 if page is None else page.minimumSizeHint().width() + bar.sizeHint().width()
+        return QSize(max(PAGE_PX, wide), super().minimumSizeHint().height())
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(self.minimumSizeHint().width(), super().sizeHint().height())
+
+
 def _scrolled(cards: Sequence[Card]) -> QScrollArea:
     page = QWidget()
     column = QVBoxLayout(page)
@@ -94,7 +108,7 @@ def _scrolled(cards: Sequence[Card]) -> QScrollArea:
     for card in cards:
         column.addWidget(card)
     column.addStretch(1)
-    area = QScrollArea()
+    area = _Page()
     area.setWidgetResizable(True)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -55,7 +55,7 @@ QToolButton#rail:hover, QToolButton#rail:focus { border-color: $line; }
 QToolButton#rail:checked { background: $card; border-color: $line; color: $accent; }
 QPushButton, QToolButton { background: $card; border: 1px solid $line; border-radius: 8px; padding: 7px 14px; min-height: 20px; }
 QPushButton:hover, QToolButton:hover { border-color: $accent; }
-QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus { border: 1px solid $accent; }
+QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus { border: 1px solid $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
 QPushButton:disabled, QToolButton:disabled { color: $muted; }
 QPushButton#live { background: $accent; color: $on_accent; border: none; border-radius: 12px; font-size: 18px; font-weight: 600;
@@ -68,9 +68,12 @@ QPushButton#primary { background: $accent; color: $on_accent; border: none; font
 QToolButton#face { padding: 2px; border-radius: 10px; border: 2px solid transparent; background: transparent; }
 QToolButton#face:hover, QToolButton#face:focus { border-color: $line; }
 QToolButton#face:checked { border-color: $accent; background: transparent; color: $text; }
-QComboBox, QLineEdit, QPlainTextEdit { background: $page; border: 1px solid $line; border-radius: 8px;
+QComboBox, QLineEdit, QSpinBox, QPlainTextEdit { background: $page; border: 1px solid $line; border-radius: 8px;
   padding: 6px 10px; min-height: 20px;
   selection-background-color: $accent; selection-color: $on_accent; }
+QSpinBox { padding: 2px 6px; }
+QSpinBox QLineEdit { border: none; padding: 0 6px; background: transparent; }
+QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }
 QComboBox::drop-down { border: none; width: 22px; }
 QComboBox QAbstractItemView { background: $card; border: 1px solid $line;
   selection-background-color: $accent; selection-color: $on_accent; }

@@ -22,8 +22,10 @@ from app.gallery import Gallery
 from app.gui.cards.camera import CameraCard
 from app.gui.cards.card import Bench, Card
 from app.gui.cards.face import FaceCard
-from app.gui.cards.look import LookCard, look_cards
+from app.gui.cards.framing import FramingCard
+from app.gui.cards.look import look_cards
 from app.gui.cards.outputs import OutputsCard, StreamsCard
+from app.gui.cards.part import PartCard
 from app.gui.cards.presets import PresetsCard
 from app.gui.cards.program import HelpCard, ProgramCard
 from app.gui.intake import Intake
@@ -45,6 +47,10 @@ from rt.clock import MonotonicClock
 from rt.sinks.preview import Picture, PreviewSink
 
 log = logging.getLogger(__name__)
+
+
+def bare_warning() -> str:
+    return tr("No face is chosen: the picture passes as it is, with the face that is filmed.")
 
 
 class Window(QWidget):
@@ -89,6 +95,7 @@ class Window(QWidget):
         self.face = FaceCard(self.bench, gallery)
         self.face.offered.connect(self.message.say)
         self.camera = CameraCard(self.bench, choose=choose_camera)
+        self.framing = FramingCard(self.bench)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
         self.presets, self.program = PresetsCard(self.bench), ProgramCard(self.bench, kept)
@@ -128,8 +135,7 @@ class Window(QWidget):
         if self.state is not LiveState.IDLE:
             self.control.go(False)
             return
-        worn = self.settings.source.photos
-        self.say("" if worn else tr("No face is chosen: the picture passes as it is, with the face that is filmed."))
+        self.say("" if self.settings.source.photos else bare_warning())
         self.control.go(True)
 
     def take_snapshot(self) -> None:
@@ -166,7 +172,7 @@ class Window(QWidget):
     def _lay_out(self) -> None:
         looks = look_cards(self.bench)
         self.pages.add("face", tr("Face"), [self.face])
-        self.pages.add("camera", tr("Camera"), [self.camera])
+        self.pages.add("camera", tr("Camera"), [self.camera, self.framing])
         self.pages.add("outputs", tr("Outputs"), [self.outputs, self.streams])
         self.pages.add("look", tr("Look"), looks)
         self.pages.add("presets", tr("Presets"), [self.presets])
@@ -175,7 +181,7 @@ class Window(QWidget):
         for card in self.cards:
             card.changed.connect(self.apply)
             card.said.connect(self.say)
-            if isinstance(card, LookCard):
+            if isinstance(card, PartCard):
                 card.dragged.connect(self.apply)
                 card.settled.connect(self._history.settle)
         self.live_button = QPushButton()
@@ -225,9 +231,12 @@ class Window(QWidget):
 
     # --- what comes back ---
 
-    def _settle(self, settings: Settings) -> None:
-        """What the line has taken over, or has kept; another program may have asked for it."""
-        if settings == self.settings or self.control.busy:
+    def _settle(self, _settings: Settings) -> None:
+        """What the line has taken over, or has kept; another program may have asked for it. Asked anew: the message may be old."""
+        if self.control.busy:
+            return  # what comes of that is told again
+        settings = self.control.studio.settings
+        if settings == self.settings:
             return
         self.settings = settings
         worn = (settings.source, settings.look)
@@ -239,6 +248,8 @@ class Window(QWidget):
     def _show_settings(self) -> None:
         for card in self.cards:
             card.show_settings(self.settings)
+        if self.settings.source.photos and self.message.text() == bare_warning():
+            self.say("")  # no longer so
         if self.memory is not None:
             self.memory.note_settings(self.settings)
 

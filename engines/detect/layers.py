@@ -10,6 +10,7 @@ import numpy as np
 
 from engines.detect.canvas import Canvas
 from engines.face import Detection
+from engines.family import Structure
 from engines.session import TensorSpec
 
 STRIDES = (8, 16, 32)
@@ -38,7 +39,7 @@ def layer_differences(outputs: Sequence[TensorSpec], wanted: Mapping[int, int]) 
     """How ``outputs`` differ from ``wanted``: numbers a cell → how many outputs have so many; each [cells, n] or [1, cells, n]."""
     total = sum(wanted.values())
     if len(outputs) != total:
-        return (f"it has {len(outputs)} outputs, not {total}",)
+        return (Structure(f"it has {len(outputs)} output{'s' * (len(outputs) != 1)}, not {total}"),)
     odd = [spec for spec in outputs if len(spec.shape) not in (2, 3)]
     if odd:
         return (f"its output {odd[0].name} has {len(odd[0].shape)} dimensions, not [cells, n] or [1, cells, n]",)

@@ -7,7 +7,7 @@ import numpy as np
 from engines.detect.canvas import canvas_size, on_canvas, usual_shapes
 from engines.detect.layers import SCORE_MIN, Candidates, faces
 from engines.face import Detection
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.network import FLOATS, Network
 from engines.tensor import UNIT
 
@@ -47,7 +47,7 @@ class YoloFaceFamily:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one of each",)
+            return built_otherwise(graph, "one of each")
         found = shape_differences("input", graph.inputs[0], (None, 3, None, None), FLOATS)
         return found + shape_differences("output", graph.outputs[0], (None, ROWS, None), FLOATS)
 

@@ -9,7 +9,7 @@ import numpy as np
 from engines.detect.canvas import canvas_size, on_canvas, usual_shapes
 from engines.detect.layers import SCORE_MIN, STRIDES, Candidates, by_layer, cells, faces, joined, layer_differences
 from engines.face import Detection
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.network import FLOATS, Network
 
 OUTPUTS = {1: 6, 4: 3, 10: 3}
@@ -57,7 +57,7 @@ class YuNetFamily:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs, not one",)
+            return built_otherwise(graph, "one input")
         found = shape_differences("input", graph.inputs[0], (None, 3, None, None), FLOATS)
         return found + layer_differences(graph.outputs, OUTPUTS)
 

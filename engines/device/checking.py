@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,6 +89,9 @@ class CheckingDevice:
     def trim(self) -> None:
         self.call("", "trim")
         self._inner.trim()
+
+    def current(self) -> AbstractContextManager[None]:
+        return self._inner.current()
 
     def _take_memory(self, nbytes: int) -> None:
         if self._left_bytes is None:

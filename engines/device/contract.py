@@ -7,6 +7,7 @@ between them; giving work returns at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -95,7 +96,7 @@ class Device(Protocol):
     """Something that runs work: the host, a GPU."""
 
     name: str
-    """``cpu``, ``cuda:0``."""
+    """``host``, ``cuda:0``."""
 
     def stream(self, name: str) -> Stream:
         """A new stream; the name is for people and profilers."""
@@ -114,4 +115,8 @@ class Device(Protocol):
 
     def trim(self) -> None:
         """Gives back memory that nothing uses any more. Waits for the device: not for every frame."""
+        ...
+
+    def current(self) -> AbstractContextManager[None]:
+        """What the calling thread opens meanwhile (a network, say) is opened for this device. Raises ``DeviceError``."""
         ...

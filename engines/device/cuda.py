@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.device.cuda_probe import find_gpus
+from engines.device.cuda_probe import current_gpu, find_gpus, use_gpu
 from engines.device.threaded import ThreadedStream
 from engines.errors import DeviceError, DeviceMemoryError
 
@@ -64,6 +64,15 @@ class CudaDevice:
     def trim(self) -> None:
         self._device.set_current()
         self._pool.free_all_blocks()
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        before = current_gpu()
+        self._device.set_current()
+        try:
+            yield
+        finally:
+            use_gpu(before)
 
 
 class CudaStream:

@@ -6,11 +6,13 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from engines.device.contract import Event, Graph, Step, Stream
+from engines.device.kinds import DeviceKind, devices
 from engines.errors import DeviceError
 
 
@@ -126,7 +128,7 @@ class HostStream:
 class HostDevice:
     """The processor itself."""
 
-    name = "cpu"
+    name = "host"
 
     def stream(self, name: str) -> Stream:
         return HostStream(name)
@@ -139,3 +141,9 @@ class HostDevice:
 
     def trim(self) -> None:
         """The operating system sees to it."""
+
+    def current(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+devices.register("host")(DeviceKind(lambda number: HostDevice(), lambda number: ""))

@@ -8,21 +8,34 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engines.device.threaded import ThreadedStream
+from engines.errors import DeviceMemoryError
 
 
 class SimulatedDevice:
     """Any thread may ask for streams."""
 
-    def __init__(self, times_ms: Mapping[str, float], name: str = "simulated", *, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
-        """``times_ms``: name of a stream → what each piece of its work takes; 0 where it is not named."""
+    def __init__(
+        self,
+        times_ms: Mapping[str, float],
+        name: str = "simulated",
+        *,
+        memory_bytes: int | None = None,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """``times_ms``: name of a stream → what each piece of its work takes; 0 where it is not named. ``memory_bytes``: what pictures and
+        work may take in all; None has no limit."""
         self.name = name
+        self._memory = threading.Lock()
+        self._left_bytes = memory_bytes  # guarded by _memory
         self._times_ms = dict(times_ms)
         self._now_ns = now_ns
 
@@ -33,10 +46,33 @@ class SimulatedDevice:
         return np.zeros(shape, np.uint8)
 
     def mirror(self, pixels: np.ndarray) -> np.ndarray:
-        return np.empty_like(pixels)
+        self._take(pixels.nbytes)
+        image = np.empty_like(pixels)
+        weakref.finalize(image, self._take, -image.nbytes)
+        return image
+
+    @contextmanager
+    def memory(self, nbytes: int) -> Iterator[None]:
+        """What work takes meanwhile. Raises ``DeviceMemoryError`` where so much is not left."""
+        self._take(nbytes)
+        try:
+            yield
+        finally:
+            self._take(-nbytes)
+
+    def _take(self, nbytes: int) -> None:
+        with self._memory:
+            if self._left_bytes is None:
+                return
+            if nbytes > self._left_bytes:
+                raise DeviceMemoryError(f"{self.name} has {self._left_bytes / 1e6:.0f} MB left, and {nbytes / 1e6:.0f} MB were asked for")
+            self._left_bytes -= nbytes
 
     def trim(self) -> None:
         """Nothing is held."""
+
+    def current(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class SimulatedEvent:

@@ -6,7 +6,7 @@ import numpy as np
 
 from engines.enhance.restore import Restorer, picture_differences
 from engines.errors import ModelError
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.network import Network
 
 SIDE, TEMPLATE = 512, "ffhq_512"
@@ -26,7 +26,7 @@ class CodeFormerFamily:
         pictures = [spec for spec in graph.inputs if len(spec.shape) == 4]
         weights = [spec for spec in graph.inputs if len(spec.shape) < 2]
         if len(graph.inputs) != 2 or len(pictures) != 1 or len(weights) != 1:
-            return (f"it has {len(graph.inputs)} inputs, not a picture and a weight",)
+            return built_otherwise(graph, "a picture and a weight")
         found = picture_differences(pictures[0], graph.outputs[0] if graph.outputs else None, (SIDE,))
         shape = (1,) * len(weights[0].shape)
         return found + shape_differences("weight", weights[0], shape, ("float64", "float32"))

@@ -9,7 +9,7 @@ import numpy as np
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
 from engines.errors import ModelError
 from engines.face import Patch
-from engines.family import Graph, Kit, ModelFile, shape_differences
+from engines.family import Graph, Kit, ModelFile, built_otherwise, shape_differences
 from engines.network import FLOATS, Network
 from engines.paste import paste, soft_box
 from engines.session import TensorSpec
@@ -81,13 +81,13 @@ def picture_differences(picture: TensorSpec | None, output: TensorSpec | None, s
 def one_picture_differences(graph: Graph, sides: Sequence[int]) -> tuple[str, ...]:
     """The same for a graph that has no other input."""
     if len(graph.inputs) != 1:
-        return (f"it has {len(graph.inputs)} inputs, not one",)
+        return built_otherwise(graph, "one input")
     return picture_differences(graph.inputs[0], graph.outputs[0] if graph.outputs else None, sides)
 
 
 def only_output(graph: Graph) -> tuple[str, ...]:
     """What to say where there is more than one output."""
-    return (f"it has {len(graph.outputs)} outputs, not one",) if len(graph.outputs) > 1 else ()
+    return built_otherwise(graph, "one output") if len(graph.outputs) > 1 else ()
 
 
 def opened(model: ModelFile, kit: Kit, place: str) -> Restorer:

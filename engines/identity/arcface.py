@@ -6,7 +6,7 @@ import numpy as np
 
 from engines.align import crop_bgr, five_of_mesh, similarity, template
 from engines.errors import ModelError
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.identity.contract import Embedding
 from engines.session import Session
 from engines.tensor import SIGNED
@@ -45,7 +45,7 @@ class ArcFaceFamily:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one of each",)
+            return built_otherwise(graph, "one of each")
         given = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), ("float32", "float16"))
         return given + shape_differences("output", graph.outputs[0], (None, 512), ("float32", "float16"))
 

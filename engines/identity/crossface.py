@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.errors import ModelError
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.identity.contract import Embedding
 from engines.session import Session
 
@@ -33,7 +33,7 @@ class CrossfaceFamily:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one of each",)
+            return built_otherwise(graph, "one of each")
         given = shape_differences("input", graph.inputs[0], (None, 512), ("float32", "float16"))
         return given + shape_differences("output", graph.outputs[0], (None, 512), ("float32", "float16"))
 

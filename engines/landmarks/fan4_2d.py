@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_68
@@ -55,7 +55,7 @@ class Fan4Family:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1 or len(graph.outputs) != 2:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one and two",)
+            return built_otherwise(graph, "one and two")
         found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
         found += shape_differences("output of points", _with(graph.outputs, 3), (None, 68, 3), FLOATS)
         return found + shape_differences("output of heatmaps", _with(graph.outputs, 4), (None, 68, HEATMAP, HEATMAP), FLOATS)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.landmarks.contract import Points, Sought
 from engines.landmarks.crop import to_picture
 from engines.landmarks.five import five_of_106
@@ -46,7 +46,7 @@ class Insight106Family:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one of each",)
+            return built_otherwise(graph, "one of each")
         found = shape_differences("input", graph.inputs[0], (None, 3, SIDE, SIDE), FLOATS)
         return found + shape_differences("output", graph.outputs[0], (None, 212), FLOATS)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
 from engines.errors import ModelError
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.face_regions import WORN, parsed
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.jit import compiled
 from engines.mask.contract import Cover, leave
 from engines.mask.lower import SIDE, lower, softened
@@ -28,8 +29,8 @@ REGIONS = {
 }  # fmt: skip
 """Number of each region among the network's classes (face-parsing.PyTorch's order of CelebAMask-HQ); 0 is the background."""
 
-FACE = ("skin", "left_brow", "right_brow", "left_eye", "right_eye", "nose", "mouth", "upper_lip", "lower_lip")
-"""What is swapped unless asked otherwise: hair, hats and glasses before the face stay the target's."""
+FACE = parsed(WORN)
+"""What is swapped unless asked otherwise."""
 
 
 class BiSeNet:
@@ -101,7 +102,7 @@ class BiSeNetFamily:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs, not one",)
+            return built_otherwise(graph, "one input")
         found = shape_differences("input", graph.inputs[0], (None, 3, INPUT, INPUT), FLOATS)
         first = graph.outputs[0] if graph.outputs else None
         return found + shape_differences("first output", first, (None, CLASSES, INPUT, INPUT), FLOATS)

@@ -97,7 +97,7 @@ def drawn(segments: np.ndarray, ramp: Ramp, shape: tuple[int, ...]) -> np.ndarra
     out = np.empty(shape, np.uint8)
     far, inside = np.float32(1e9), np.zeros(shape, np.uint8)
     distance, edge = np.full(shape, far, np.float32), np.full(shape, far, np.float32)
-    _measure(segments, ramp.reach + 1, distance, edge, inside)
+    _measure(segments, float(ramp.reach + 1), distance, edge, inside)
     _levels(distance, ramp.numbers(), out)
     return out
 

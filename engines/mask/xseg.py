@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.mask.contract import Cover, leave
 from engines.mask.lower import SIDE, levels, lower, softened
 from engines.network import FLOATS, Network
@@ -65,7 +65,7 @@ class XSegFamily:
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not one of each",)
+            return built_otherwise(graph, "one of each")
         spec = graph.inputs[0]
         planar = len(spec.shape) == 4 and spec.shape[1] == 3
         found = shape_differences("input", spec, (None, 3, SIDE, SIDE) if planar else (None, SIDE, SIDE, 3), FLOATS)

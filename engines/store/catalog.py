@@ -84,7 +84,7 @@ class Catalog:
         """Raises ``ModelError`` with similar names in its text."""
         if name in self._entries:
             return self._entries[name]
-        near = difflib.get_close_matches(name, self._entries, n=3, cutoff=0.5)
+        near = difflib.get_close_matches(name.casefold(), self._entries, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`ffrt models list` shows all"
         raise ModelError(f"no known model is called {name!r}; {hint}")
 

@@ -38,6 +38,13 @@ STARTS = {
 """How files begin that people take for ONNX models."""
 
 
+STANDARD = ("", "ai.onnx")
+"""Domains of operators that ONNX itself lists."""
+
+RUNTIMES = ("ai.onnx.", "com.microsoft", "com.ms.")
+"""How domains begin of operators that ONNX Runtime adds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """A graph, and the files beside it that hold its weights."""
@@ -97,7 +104,9 @@ def _checked(path: Path) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     size = len(data)
     del data
     _check_version(path, model)
-    return model, tuple(sorted(_check_tensors(path, model, size)))
+    external = tuple(sorted(_check_tensors(path, model, size)))
+    _check_nodes(path, model)
+    return model, external
 
 
 def _read(path: Path) -> bytes:
@@ -188,6 +197,29 @@ def _check_version(path: Path, model: onnx.ModelProto) -> None:
         )
 
 
+def _check_nodes(path: Path, model: onnx.ModelProto) -> None:
+    """That a runtime could know each operator, and that nothing takes what nothing gives."""
+    import onnx
+
+    own = {(function.domain, function.name) for function in model.functions}
+    given = {value.name for value in (*model.graph.input, *model.graph.initializer)} | {""}
+    given |= {sparse.values.name for sparse in model.graph.sparse_initializer}
+    given |= {name for node in model.graph.node for name in node.output}
+    for node in model.graph.node:
+        standard = node.domain in STANDARD
+        if (standard and not onnx.defs.has(node.op_type)) or not (standard or node.domain.startswith(RUNTIMES)):
+            if (node.domain, node.op_type) in own:
+                continue
+            of = "" if standard else f" of {node.domain}"
+            raise ModelError(f"{path} uses the operator {node.op_type!r}{of}, which no runtime has; export the model without it")
+        missing = [name for name in node.input if name not in given]
+        if missing:
+            raise _damaged(path, f"an operator takes {missing[0]!r}, which nothing gives")
+    missing = [value.name for value in model.graph.output if value.name not in given]
+    if missing:
+        raise _damaged(path, f"nothing gives its output {missing[0]!r}")
+
+
 def _opset(model: onnx.ModelProto) -> int:
     return max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
 
@@ -242,7 +274,7 @@ def _check_inside(path: Path, tensor: onnx.TensorProto, file_bytes: int) -> None
     if least > held:
         raise ModelError(
             f"{path} declares the tensor {tensor.name!r} as [{', '.join(map(str, tensor.dims))}], at least {least} bytes, and holds {held} "
-            f"of them in {file_bytes}; it is damaged or made to do harm: fetch it again from its publisher"
+            f"bytes of it ({file_bytes} in all); it is damaged or made to do harm: fetch it again from its publisher"
         )
 
 

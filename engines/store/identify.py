@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engines.errors import ModelError
-from engines.family import Family, Graph, Kind
+from engines.family import Family, Graph, Kind, Structure
 from engines.registry import Registry
 from engines.store.catalog import Catalog, Entry
 from engines.store.graph import inspect
@@ -87,7 +87,7 @@ def _by_graph(path: Path, graph: Graph, families: Registry[Family], kind: Kind |
     differences = {name: families[name].differences(graph) for name in families}
     fitting = [name for name, found in differences.items() if not found]
     if not fitting:
-        raise ModelError(_unknown(str(path), graph, differences))
+        raise ModelError(_unknown(path, graph, differences))
     wanted = [name for name in fitting if families[name].kind is kind]
     if kind is not None and not wanted:
         return _by_name(path, fitting) or fitting[0], ToldBy.GRAPH  # a wrong kind whichever it is, and so it will be said
@@ -117,9 +117,17 @@ def _ambiguous(path: Path, fitting: Sequence[str], hint: str) -> str:
     return f"{alike}; {hint.replace('{family}', first)}, or {' or '.join(others)} in place of {first}"
 
 
-def _unknown(what: str, graph: Graph, differences: dict[str, tuple[str, ...]]) -> str:
-    described = f"{what} is a model of no family that ffrt knows: {graph.describe()} (opset {graph.opset})"
+def _unknown(path: Path, graph: Graph, differences: dict[str, tuple[str, ...]]) -> str:
+    described = f"{path} is a model of no family that ffrt knows: {graph.describe()} (opset {graph.opset})"
     if not differences:
         return f"{described}; this version knows no families"
-    nearest = min(differences, key=lambda name: len(differences[name]))
+    nearest = _nearest(path, differences)
     return f"{described}; the nearest family is {nearest}, but {'; '.join(differences[nearest])}"
+
+
+def _nearest(path: Path, differences: dict[str, tuple[str, ...]]) -> str:
+    """The family that the file's name or suffix names; else the one whose shapes differ least, number of tensors first."""
+    named = [family for family in differences if _letters(family) in _letters(path.name)]
+    if named:
+        return max(named, key=len)
+    return min(differences, key=lambda name: (any(isinstance(found, Structure) for found in differences[name]), len(differences[name])))

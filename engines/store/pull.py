@@ -10,15 +10,18 @@ import json
 import logging
 import os
 import re
+import socket
 import time
+import urllib.request
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import httpx
+from filelock import FileLock, Timeout
 
 from engines.errors import ModelError
 from engines.family import Family
@@ -36,6 +39,9 @@ AGAIN = {408, 425, 429, 500, 502, 503, 504}
 
 SIDE_FILE_BYTES = 256
 """A side file holds 8 digits; what is longer is something else."""
+
+QUESTION_S = 5.0
+"""How long a server may take to say how large a file is: somebody waits for the answer, and can do without."""
 
 Progress = Callable[[int, int | None, str], None]
 """Called with bytes done, bytes in all (None: the server does not say) and the server's name."""
@@ -97,14 +103,16 @@ def size_of(entry: Entry, mirrors: Sequence[str] = (), network: Network | None =
     addresses = addresses_of(entry, mirrors)
     if entry.size is not None:
         return entry.size
-    with _client(network or Network()) as client:
+    patient = network or Network()
+    hasty = replace(patient, connect_s=min(patient.connect_s, QUESTION_S), read_s=min(patient.read_s, QUESTION_S))
+    with _client(hasty) as client:
         for address in addresses:
             try:
                 answer = client.head(address)
             except (httpx.HTTPError, httpx.InvalidURL):
                 continue
             length = answer.headers.get("content-length", "")
-            if answer.is_success and length.isdecimal() and int(length) > 0:
+            if answer.is_success and length.isdecimal() and 0 < int(length) <= MAX_BYTES:
                 return int(length)
     return entry.about_bytes
 
@@ -179,22 +187,23 @@ class _Pull:
                 problems.append(f"{_server(address)}: {error}")
             else:
                 return address
+        kept = "; what has arrived is kept" if self._have() else ""
         raise ModelError(
-            f"{self._entry.name} could not be pulled ({'; '.join(problems)}); try again later, or name another address by --mirror; "
-            f"what has arrived is kept"
+            f"{self._entry.name} could not be pulled ({'; '.join(problems)}); try again later, or name another address by --mirror{kept}"
         )
 
     def place(self, address: str, families: Registry[Family]) -> Card:
         """Gives the part file its name, if it is the kind of model that the catalogue says."""
+        given = f"the file that {_server(address)} gave for {self._entry.name}"
         try:
             found = inspect(self._part)
             if found.external:
-                raise ModelError(f"the file of {self._entry.name} keeps its weights elsewhere; ffrt takes models of one file")
+                raise ModelError(f"{given} keeps its weights elsewhere; ffrt takes models of one file")
             if self._entry.family in set(families):
-                family_of(f"the file that {_server(address)} gave for {self._entry.name}", found.graph, families, self._entry.family)
-        except ModelError:
+                family_of(given, found.graph, families, self._entry.family)
+        except ModelError as error:
             self._drop()  # it is whole and as published: no further byte will mend it
-            raise
+            raise ModelError(str(error).replace(str(self._part), given)) from error
         card = card_of(self._entry, sha256_of(self._part), found.graph, public(address))
         card = self._shelf.place(self._part, card)
         self._drop()
@@ -219,15 +228,21 @@ class _Pull:
             try:
                 return self._once(address) or resumed
             except (httpx.TransportError, _AgainError) as error:
-                if isinstance(error, httpx.UnsupportedProtocol):
-                    raise _RefusedError(str(error)) from error
+                if isinstance(error, httpx.UnsupportedProtocol) or (_nameless(error) and not self._have()):
+                    raise _RefusedError(_said(error)) from error
                 failures = 1 if self._have() > most else failures + 1
                 most, resumed = max(most, self._have()), True
                 if failures >= self._network.attempts:
                     raise _RefusedError(f"{_said(error)}, {failures} times") from error
-                self._network.wait(self._network.backoff_s * 2 ** (failures - 1))
+                self._pause(address, error, failures)
             except (httpx.TooManyRedirects, httpx.InvalidURL, httpx.DecodingError) as error:
                 raise _RefusedError(_said(error)) from error
+
+    def _pause(self, address: str, error: Exception, failures: int) -> None:
+        """Longer each time; said, so that nobody takes it for a program that hangs."""
+        wait_s = self._network.backoff_s * 2 ** (failures - 1)
+        logging.getLogger(__name__).warning("%s: %s; asking again in %.0f s", _server(address), _said(error), wait_s)
+        self._network.wait(wait_s)
 
     def _once(self, address: str) -> bool:
         """One request. Returns whether it went on from earlier bytes."""
@@ -320,16 +335,19 @@ class _Pull:
         )
 
     def _side_file(self, address: str) -> str:
-        for attempt in range(self._network.attempts):
-            if attempt:
-                self._network.wait(self._network.backoff_s * 2 ** (attempt - 1))
+        failures = 0
+        while True:
             try:
                 return self._read_side_file(address)
             except (httpx.TransportError, _AgainError) as error:
-                problem = _said(error)
+                failures += 1
+                if isinstance(error, httpx.UnsupportedProtocol) or _nameless(error):
+                    raise _RefusedError(_said(error)) from error
+                if failures >= self._network.attempts:
+                    raise _RefusedError(f"{_said(error)}, {failures} times") from error
+                self._pause(address, error, failures)
             except (httpx.TooManyRedirects, httpx.InvalidURL, httpx.DecodingError) as error:
                 raise _RefusedError(_said(error)) from error
-        raise _RefusedError(f"{problem}, {self._network.attempts} times")
 
     def _read_side_file(self, address: str) -> str:
         with self._client.stream("GET", address) as answer:
@@ -408,7 +426,11 @@ def _client(network: Network) -> httpx.Client:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # below that it logs whole addresses, with whatever key is in them
     # A compressed answer could not be resumed, nor its length compared.
     headers = {"user-agent": "ffrt", "accept-encoding": "identity"}
-    return httpx.Client(timeout=timeout, headers=headers, follow_redirects=True, max_redirects=10)
+    try:
+        return httpx.Client(timeout=timeout, headers=headers, follow_redirects=True, max_redirects=10)
+    except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:  # what the environment says of proxies and certificates
+        asking = ("SSL_CERT_FILE", "SSL_CERT_DIR") if isinstance(error, OSError) else _proxies()  # an SSLError is an OSError
+        raise ModelError(f"no connection can be made as the environment asks ({', '.join(asking)}): {_said(error)}") from error
 
 
 def _resume(address: str, have: int, note: _Note | None) -> dict[str, str]:
@@ -468,26 +490,36 @@ def public(address: str) -> str:
 def _said(error: Exception) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "it did not answer in time"
+    if _nameless(error):
+        proxies = _proxies()
+        whose = f"the name of the proxy ({', '.join(proxies)})" if proxies else "its name"
+        return f"nobody knows {whose}; is this machine on the network"
     return (str(error) or type(error).__name__).rstrip(".")
+
+
+def _nameless(error: BaseException | None) -> bool:
+    """Whether the host's name could not be looked up: asking again at once helps nobody."""
+    while error is not None:
+        if isinstance(error, socket.gaierror):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _proxies() -> tuple[str, ...]:
+    """Names of the variables that set one."""
+    return tuple(f"{scheme.upper()}_PROXY" for scheme in urllib.request.getproxies() if scheme != "no")
 
 
 @contextmanager
 def _lock(path: Path, name: str) -> Iterator[None]:
     """Two processes must not write into one part file. The lock ends with the process, however that ends."""
-    with path.open("a+b") as file:
-        try:
-            _lock_file(file.fileno())
-        except OSError as error:
-            raise ModelError(f"another ffrt is pulling {name} at this moment; wait for it, or stop it") from error
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise ModelError(f"another ffrt is pulling {name} at this moment; wait for it, or stop it") from error
+    try:
         yield
-
-
-def _lock_file(descriptor: int) -> None:
-    if os.name == "nt":
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-    else:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        lock.release()

@@ -48,6 +48,14 @@ class ScalableSwapper(Protocol):
 
 
 @runtime_checkable
+class MatchesColours(Protocol):
+    """What a swapper offers beside ``Swapper`` if it gives the face the target's colours itself."""
+
+    colour_match: float
+    """How far, 0 to 1. Set between two swaps."""
+
+
+@runtime_checkable
 class BatchSwapper(Protocol):
     """What a swapper offers beside ``Swapper`` if several faces of a picture cost it less together than one by one."""
 

@@ -11,7 +11,7 @@ from engines.align import Aligner, aligned_crop, crop_bgr, places, template
 from engines.batch import Batches
 from engines.errors import ModelError
 from engines.face import Patch, SourceFace
-from engines.family import Graph, Kind, Kit, ModelFile, families, shape_differences
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.paste import paste, soft_box
 from engines.session import Session, TensorSpec
 
@@ -111,7 +111,7 @@ class DfmFamily:
         pictures = [spec for spec in graph.inputs if len(spec.shape) == 4]
         others = [spec for spec in graph.inputs if len(spec.shape) != 4]
         if len(pictures) != 1 or len(others) > 1 or len(graph.outputs) != 3:
-            return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not a face (and a morph value) in and three out",)
+            return built_otherwise(graph, "a face (and a morph value) in and three out")
         found = shape_differences("face input", pictures[0], (None, None, None, 3), ("float32",))
         for what, spec, channels in zip(("first", "second", "third"), graph.outputs, (1, 3, 1), strict=True):
             found += shape_differences(f"{what} output", spec, (None, None, None, channels), ("float32",))

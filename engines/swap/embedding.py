@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.errors import ModelError, NoFaceError
 from engines.face import SourceFace
-from engines.family import Graph, Kind, Kit, shape_differences
+from engines.family import Graph, Kind, Kit, built_otherwise, shape_differences
 from engines.identity.combine import embed_all
 from engines.identity.contract import Embedding, Recogniser
 from engines.session import TensorSpec
@@ -67,7 +67,7 @@ def vector_and_picture(graph: Graph) -> tuple[TensorSpec | None, TensorSpec | No
 def embedding_differences(graph: Graph, side: int | None) -> tuple[str, ...]:
     """How ``graph`` differs from: a vector of 512 and a picture of ``side`` in, the picture (and maybe more) out."""
     if len(graph.inputs) != 2:
-        return (f"it has {len(graph.inputs)} inputs, not a source and a target",)
+        return built_otherwise(graph, "a source and a target")
     vector, picture = vector_and_picture(graph)
     shape = (None, 3, side, side)
     found = shape_differences("source input", vector, (None, 512), FLOATS) + shape_differences("target input", picture, shape, FLOATS)

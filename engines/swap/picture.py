@@ -9,7 +9,7 @@ import numpy as np
 from engines.align import crop_bgr, five_of_mesh, similarity, template
 from engines.errors import NoFaceError
 from engines.face import SourceFace
-from engines.family import Graph, shape_differences
+from engines.family import Graph, built_otherwise, shape_differences
 from engines.session import TensorSpec
 from engines.swap.embedding import FLOATS
 from engines.swap.neural import target_of
@@ -37,7 +37,7 @@ class PictureFeed:
 def picture_differences(graph: Graph, source_side: int, side: int) -> tuple[str, ...]:
     """How ``graph`` differs from: two pictures in, one out."""
     if len(graph.inputs) != 2 or len(graph.outputs) != 1:
-        return (f"it has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, not two pictures in and one out",)
+        return built_otherwise(graph, "two pictures in and one out")
     if not any(len(spec.shape) == 4 for spec in graph.inputs):
         return ("it takes no picture",)
     target = target_of(graph)

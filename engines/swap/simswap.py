@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines.family import Graph, Kind, Kit, ModelFile, families
+from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families
 from engines.swap.embedding import converted_feed, embedding_differences, has_emap
 from engines.swap.neural import NeuralSwapper, Recipe, opened, target_side
 from engines.tensor import IMAGENET, UNIT
@@ -26,7 +26,7 @@ class SimswapFamily:
         if has_emap(graph):
             found += ("its last initializer is an emap",)
         if len(graph.outputs) != 1:
-            found += (f"it has {len(graph.outputs)} outputs, not one",)
+            found += built_otherwise(graph, "one output")
         return found
 
     def open(self, model: ModelFile, kit: Kit) -> NeuralSwapper:

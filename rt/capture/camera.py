@@ -18,6 +18,7 @@ import numpy as np
 from rt.audio import AudioBus
 from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
+from rt.capture.exposure import Exposure
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
 from rt.errors import OptionError, SourceError
@@ -89,6 +90,20 @@ def list_cameras() -> list[CameraInfo]:
     return list(_probe())
 
 
+def offered_exposure(spec: str) -> Exposure | None:
+    """What the camera ``spec`` offers; None where that is not known: no camera, none that is there, another system than Linux."""
+    if sys.platform != "linux" or not recognises(spec):
+        return None
+    from rt.capture.v4l2 import asking
+    from rt.capture.v4l2_exposure import read_exposure
+
+    try:
+        with asking(str(_path_of(_device_of(spec)))) as ask:
+            return read_exposure(ask)
+    except (SourceError, OSError):
+        return None
+
+
 def _probe() -> list[CameraInfo]:
     """Elsewhere a camera is known by opening it; the first gap ends the search."""
     found = []
@@ -119,6 +134,8 @@ class CameraSource:
         self._capture: cv2.VideoCapture | None = None
         self._granted = ""
         self._warning = ""
+        self._exposure_ms: float | None = None
+        self._exposure = ""
         self._first_ns: int | None = None
         self._black = 0
         self._video: VideoFormat | None = None
@@ -132,6 +149,7 @@ class CameraSource:
                 f"camera {self._spec} opened and gave no picture for {FIRST_FRAME_S:g} s; close other programs, or try another size"
             )
         self._video = self._read_granted()
+        self.expose(self._exposure_ms)
         return self._video
 
     def grab(self) -> Grab | None:
@@ -160,8 +178,28 @@ class CameraSource:
 
     def describe(self) -> dict[str, Any]:
         asked = {name: getattr(self._request, name) for name in ("width", "height", "fps", "fourcc") if getattr(self._request, name)}
-        facts: dict[str, Any] = {"spec": self._spec, "asked": asked, "granted": self._granted}
-        return {**facts, "warning": self._warning} if self._warning else facts
+        facts = {"spec": self._spec, "asked": asked, "granted": self._granted, "exposure": self._exposure, "warning": self._warning}
+        return {name: value for name, value in facts.items() if value or name in ("asked", "granted")}
+
+    def expose(self, exposure_ms: float | None) -> None:
+        """See ``rt.capture.contract.Adjustable``. Cameras take it while they are open, from a second handle."""
+        self._exposure_ms = exposure_ms
+        if exposure_ms is not None and self._video is not None:
+            self._exposure = self._set_exposure(exposure_ms)
+        elif exposure_ms is None:
+            self._exposure = ""  # as it is, and nobody asked
+
+    def _set_exposure(self, exposure_ms: float) -> str:
+        if sys.platform != "linux":
+            return "cannot be set on this system by this version"
+        from rt.capture.v4l2 import asking
+        from rt.capture.v4l2_exposure import read_exposure, set_exposure
+
+        try:
+            with asking(str(_path_of(_device_of(self._spec)))) as ask:
+                return set_exposure(ask, read_exposure(ask), exposure_ms)
+        except OSError as error:
+            return f"the driver refused it ({error.strerror})"
 
     # --- capture thread ---
 
@@ -223,7 +261,9 @@ class CameraSource:
 
     def _watch_for_black(self, picture: np.ndarray) -> None:
         self._black = self._black + 1 if picture[::16, ::16].mean() < BLACK_LEVEL else 0
-        if self._black == BLACK_FRAMES:
+        if not self._black and self._warning:
+            self._warning = ""
+        elif self._black == BLACK_FRAMES:
             self._warning = f"camera {self._spec} gives black pictures; open its shutter, or close the program that holds it"
             log.warning("%s", self._warning)
 
@@ -241,9 +281,14 @@ def _device_of(spec: str) -> int | str:
     return matches[0].index
 
 
+def _path_of(device: int | str) -> Path:
+    """Linux only."""
+    return Path(f"/dev/video{device}") if isinstance(device, int) else Path(device)
+
+
 def _check_device(spec: str, device: int | str) -> None:
     """Says what OpenCV does not: that there is no such device, or that it belongs to somebody else. Linux only."""
-    path = Path(f"/dev/video{device}") if isinstance(device, int) else Path(device)
+    path = _path_of(device)
     if sys.platform != "linux":
         return
     if not path.exists():

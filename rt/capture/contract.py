@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -52,4 +52,16 @@ class Source(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """JSON-ready: what was asked for, what was granted, backend (any thread)."""
+        ...
+
+
+@runtime_checkable
+class Adjustable(Protocol):
+    """What a source offers beside ``Source`` if it has a shutter."""
+
+    def expose(self, exposure_ms: float | None) -> None:
+        """From soon on, also before ``open``. None leaves it as it is, 0 is the camera's own choice, else how long a picture is exposed.
+
+        What the camera does not offer is told by ``describe`` and is no error: pictures are worth more. Any thread.
+        """
         ...

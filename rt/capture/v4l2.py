@@ -7,6 +7,7 @@ import os
 import re
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ DISCRETE = 1
 """V4L2_FRMSIZE_TYPE_DISCRETE and V4L2_FRMIVAL_TYPE_DISCRETE."""
 
 
-def _read_write(number: int, size: int, write: bool = True) -> int:
+def read_write(number: int, size: int, write: bool = True) -> int:
     """The number of a V4L2 ioctl: direction, size of the structure, letter V, number."""
     return (3 if write else 2) << 30 | size << 16 | ord("V") << 8 | number
 
@@ -30,10 +31,10 @@ FORMAT = struct.Struct("3I32sI16x")
 FRAME_SIZE = struct.Struct("3I6I8x")
 FRAME_INTERVAL = struct.Struct("5I6I8x")
 
-QUERYCAP = _read_write(0, CAPABILITY.size, write=False)
-ENUM_FMT = _read_write(2, FORMAT.size)
-ENUM_FRAMESIZES = _read_write(74, FRAME_SIZE.size)
-ENUM_FRAMEINTERVALS = _read_write(75, FRAME_INTERVAL.size)
+QUERYCAP = read_write(0, CAPABILITY.size, write=False)
+ENUM_FMT = read_write(2, FORMAT.size)
+ENUM_FRAMESIZES = read_write(74, FRAME_SIZE.size)
+ENUM_FRAMEINTERVALS = read_write(75, FRAME_INTERVAL.size)
 
 
 Ask = Callable[[int, bytes], bytes]
@@ -61,13 +62,18 @@ def devices() -> list[V4l2Device]:
 def _examine(number: int) -> V4l2Device | None:
     path = f"/dev/video{number}"
     try:
-        handle = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        with asking(path) as ask:
+            return read_device(number, path, ask)
     except OSError:
         return None
+
+
+@contextmanager
+def asking(path: str) -> Iterator[Ask]:
+    """Opens a device to be asked, beside whoever reads its pictures. Raises OSError."""
+    handle = os.open(path, os.O_RDWR | os.O_NONBLOCK)
     try:
-        return read_device(number, path, lambda request, asked: fcntl.ioctl(handle, request, asked))
-    except OSError:
-        return None
+        yield lambda request, asked: fcntl.ioctl(handle, request, asked)
     finally:
         os.close(handle)
 

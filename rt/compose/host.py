@@ -22,7 +22,9 @@ HIDE_CELLS = 6
 
 def warm_up() -> None:
     """Compiles what the first patch would otherwise wait for."""
-    blend(np.zeros((1, 1, 3), np.uint8), Patch(np.zeros((1, 1, 3), np.uint8), np.zeros((1, 1), np.uint8), 0, 0))
+    picture, patch = np.zeros((1, 1, 3), np.uint8), Patch(np.zeros((1, 1, 3), np.uint8), np.zeros((1, 1), np.uint8), 0, 0)
+    match_seam(picture, patch)
+    blend(picture, patch)
 
 
 def blend(pixels: np.ndarray, patch: Patch, opacity: float = 1.0) -> None:
@@ -48,6 +50,36 @@ def _blend(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, opacity: i
                     region[y, x, c] = (np.uint32(region[y, x, c]) * rest + np.uint32(pixels[y, x, c]) * weight + half) // whole
 
 
+SHARPEN_MOST = 1.5
+"""Share of the detail that is added at the most: beyond it pores and compression are all that is seen."""
+
+SHARPEN_SHARE, SHARPEN_MIN_PX = 0.006, 0.8
+"""What counts as detail: finer than this share of the patch's width, and than so many pixels."""
+
+
+def sharpen(pixels: np.ndarray, patch: Patch, amount: float) -> None:
+    """Sharpens ``pixels`` (uint8 [H, W, 3] BGR), in place, where ``patch`` was laid over them, as far as it covers. ``amount``: 0 to 1.
+
+    An unsharp mask of what is seen, so that the patch's edge meets no picture that is softer than its own.
+    """
+    height, width = patch.alpha.shape
+    region = pixels[patch.top : patch.top + height, patch.left : patch.left + width]
+    soft = cv2.GaussianBlur(region, (0, 0), max(SHARPEN_MIN_PX, SHARPEN_SHARE * width))
+    _sharpen(region, soft, patch.alpha, round(amount * SHARPEN_MOST * 256))
+
+
+@compiled("void(uint8[:, :, :], uint8[:, :, ::1], uint8[:, ::1], int64)")
+def _sharpen(region: np.ndarray, soft: np.ndarray, alpha: np.ndarray, amount: int) -> None:
+    """a + (a - b) · w / (255 · 256), rounded and cut to a byte; w = alpha · amount."""
+    for y in range(alpha.shape[0]):
+        for x in range(alpha.shape[1]):
+            weight = np.int64(alpha[y, x]) * amount
+            if weight:
+                for c in range(3):
+                    detail = (np.int64(region[y, x, c]) - np.int64(soft[y, x, c])) * weight
+                    region[y, x, c] = min(255, max(0, np.int64(region[y, x, c]) + (detail + 32640) // 65280))
+
+
 SEAM_CELLS = 48
 """The colour step along the seam is known and spread on a grid of at most so many cells a side: it is smooth by nature."""
 
@@ -59,9 +91,9 @@ SEAM_SPREAD = 24.0
 """Levels by which the step may differ from its median along the seam: more is hair, a hand or the background, not light."""
 
 
-def match_seam(pixels: np.ndarray, patch: Patch) -> None:
+def match_seam(pixels: np.ndarray, patch: Patch, strength: float = 1.0) -> None:
     """Moves ``patch.pixels`` (in place, by 127 levels at most) so that along its seam they have the colours of ``pixels``
-    (uint8 [H, W, 3] BGR).
+    (uint8 [H, W, 3] BGR); with less ``strength``, 0 to 1, only so far.
 
     The step between the two is taken in the ring where the patch fades and continued smoothly over its inside: the membrane
     that pasting gradients amounts to (Farbman et al. 2009, "Coordinates for instant image cloning"), filled by pull and push
@@ -69,12 +101,13 @@ def match_seam(pixels: np.ndarray, patch: Patch) -> None:
     """
     height, width = patch.alpha.shape
     region = pixels[patch.top : patch.top + height, patch.left : patch.left + width]
-    below, above, alpha = (_cells(part) for part in (region, patch.pixels, patch.alpha))
+    cells = _cells(region, patch)
+    below, above, alpha = cells[..., :3], cells[..., 3:6], cells[..., 6]
     ring = ((alpha >= SEAM_ALPHA[0]) & (alpha <= SEAM_ALPHA[1])).astype(np.float32)
     if not ring.any():
         return
     step = _usual(below.astype(np.float32) - above, ring > 0) * ring[..., None]
-    membrane = np.clip(np.round(_filled(step, ring)) + 128, 0, 255).astype(np.uint8)  # bytes: four times as fast as floats
+    membrane = np.clip(np.round(_filled(step, ring) * strength) + 128, 0, 255).astype(np.uint8)  # bytes: four times as fast as floats
     wide = cv2.resize(membrane, (width, height), interpolation=cv2.INTER_LINEAR)
     cv2.addWeighted(patch.pixels, 1, wide, 1, -128, dst=patch.pixels)
 
@@ -92,13 +125,37 @@ def seam_cells(width: int, height: int) -> tuple[int, int, int]:
     return side, max(1, width // side), max(1, height // side)
 
 
-def _cells(picture: np.ndarray) -> np.ndarray:
-    """``picture`` averaged over cells of a whole number of pixels, which is four times as fast."""
-    height, width = picture.shape[:2]
-    side, columns, rows = seam_cells(width, height)
-    part = picture[: min(height, rows * side), : min(width, columns * side)]
-    cells: np.ndarray = cv2.resize(part, (columns, rows), interpolation=cv2.INTER_AREA)
+def _cells(region: np.ndarray, patch: Patch) -> np.ndarray:
+    """uint8 [rows, columns, 7]: means of ``region`` and of the patch's colours where the patch is seen, and of its alpha everywhere.
+
+    What is not seen of a patch may be of any colour.
+    """
+    side, columns, rows = seam_cells(patch.alpha.shape[1], patch.alpha.shape[0])
+    cells = np.empty((rows, columns, 7), np.uint8)
+    _average(region, patch.pixels, patch.alpha, side, cells)
     return cells
+
+
+@compiled("void(uint8[:, :, :], uint8[:, :, ::1], uint8[:, ::1], int64, uint8[:, :, ::1])")
+def _average(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, side: int, cells: np.ndarray) -> None:
+    rows, columns = cells.shape[:2]
+    across, down = min(side, alpha.shape[1]), min(side, alpha.shape[0])
+    sums = np.zeros((columns, 8), np.int32)  # as in a cell, and how many are seen
+    for row in range(rows):
+        sums[:] = 0
+        for y in range(row * side, row * side + down):
+            for column in range(columns):
+                for x in range(column * side, column * side + across):
+                    if alpha[y, x]:
+                        for c in range(3):
+                            sums[column, c] += region[y, x, c]
+                            sums[column, 3 + c] += pixels[y, x, c]
+                        sums[column, 6] += alpha[y, x]
+                        sums[column, 7] += 1
+        for column in range(columns):
+            for c in range(7):
+                count = across * down if c == 6 else max(1, sums[column, 7])
+                cells[row, column, c] = (2 * sums[column, c] + count) // (2 * count)
 
 
 def _filled(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -128,9 +185,9 @@ def blur_face(pixels: np.ndarray, points: np.ndarray) -> None:
     region = pixels[top:bottom, left:right]
     cells = hidden_cells(points, right - left, bottom - top)
     few = cv2.resize(region, cells, interpolation=cv2.INTER_AREA)
-    coarse = cv2.resize(few, (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
+    coarse = cv2.resize(few.astype(np.float32), (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
     oval = oval_of(points)
-    _blend(region, coarse, drawn(oval.seen_from(left, top), oval.ramp, (bottom - top, right - left)), 256)
+    _blend(region, np.rint(coarse).astype(np.uint8), drawn(oval.seen_from(left, top), oval.ramp, (bottom - top, right - left)), 256)
 
 
 def hidden_cells(points: np.ndarray, width: int, height: int) -> tuple[int, int]:

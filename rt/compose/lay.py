@@ -18,10 +18,22 @@ def covers_of(masks: Sequence[Mask], pixels: np.ndarray, faces: Sequence[np.ndar
     return [tuple(each[number] for each in said) for number in range(len(faces))]
 
 
-def lay(pixels: np.ndarray, patch: Patch, covers: Sequence[Cover], blending: Blending, opacity: float) -> None:
-    """Lays ``patch`` over ``pixels`` (uint8 [H, W, 3] BGR) in place; the patch is changed too. ``covers``: of the face it is for."""
+def lay(
+    pixels: np.ndarray,
+    patch: Patch,
+    covers: Sequence[Cover],
+    blending: Blending,
+    opacity: float,
+    *,
+    colour_match: float = 1.0,
+    sharpness: float = 0.0,
+) -> None:
+    """Lays ``patch`` over ``pixels`` (uint8 [H, W, 3] BGR) in place; the patch is changed too. ``covers``: of the face it is for.
+    ``colour_match``, ``sharpness``: as in ``rt.options.Look``."""
     for cover in covers:
         cover(patch)
     if blending is Blending.SEAMLESS:
-        host.match_seam(pixels, patch)
+        host.match_seam(pixels, patch, colour_match)
     host.blend(pixels, patch, opacity)
+    if sharpness:
+        host.sharpen(pixels, patch, sharpness * opacity)

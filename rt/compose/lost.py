@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 
-from rt.frame import FaceState
+from rt.frame import FaceState, Frame
 from rt.options import OnLost
 
 
@@ -32,3 +33,42 @@ _WHEN_NOT_SEEN: dict[tuple[OnLost, FaceState], Treatment] = {
 def treatment(state: FaceState, policy: OnLost) -> Treatment:
     """A face that is seen is swapped; one that is not follows the policy."""
     return Treatment.SWAP if state is FaceState.SEEN else _WHEN_NOT_SEEN[policy, state]
+
+
+class LastGood:
+    """The freeze policy, where frames are in order again: the last picture with the face found, kept to be shown once more. One thread."""
+
+    def __init__(self) -> None:
+        self._kept: Frame | None = None  # its slot is retained
+
+    def shown_for(self, frame: Frame) -> Frame:
+        """What is to be shown for ``frame``, whose slot is taken over: itself, or the last good picture with its number and its time."""
+        if frame.is_good:
+            self._keep(frame)
+        if not frame.wants_good or self._kept is None:
+            return frame
+        good = self._kept
+        _retain(good)
+        _release(frame)
+        return replace(frame, pixels=good.pixels, slot=good.slot, repeated=True)
+
+    def clear(self) -> None:
+        """Lets go of what is kept."""
+        self._keep(None)
+
+    def _keep(self, frame: Frame | None) -> None:
+        if frame is not None:
+            _retain(frame)
+        if self._kept is not None:
+            _release(self._kept)
+        self._kept = frame
+
+
+def _retain(frame: Frame) -> None:
+    if frame.slot is not None:
+        frame.slot.retain()
+
+
+def _release(frame: Frame) -> None:
+    if frame.slot is not None:
+        frame.slot.release()

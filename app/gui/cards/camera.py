@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
@@ -19,6 +22,7 @@ SYNTHETIC = "synthetic:size=1280x720,fps=30"
 
 ELSEWHERE = "elsewhere"
 """The entry of the list for a file or an address."""
+
 
 class CameraCard(Card):
     """Cameras are looked for behind; the first takes the place of the synthetic one where nobody asked for any."""
@@ -67,7 +71,9 @@ class CameraCard(Card):
             show_note(self.warning, "")
 
     def show_pulse(self, pulse: Pulse) -> None:
-        show_note(self.granted, tr("Granted: {mode}").format(mode=pulse.source.get("granted") or pulse.video))
+        granted = tr("Granted: {mode}").format(mode=pulse.source.get("granted") or pulse.video)
+        asked = asked_text(pulse.source.get("asked") or {})
+        show_note(self.granted, "\n".join([tr("Asked: {mode}").format(mode=asked), granted] if asked else [granted]))
         show_note(self.warning, str(pulse.source.get("warning", "")))
 
     def _offer(self, cameras: list[CameraInfo]) -> None:
@@ -148,3 +154,10 @@ class CameraCard(Card):
 
 def mode_text(mode: CameraMode) -> str:
     return f"{mode.width}×{mode.height}, {mode.fps:g} fps, {mode.fourcc}"
+
+
+def asked_text(asked: Mapping[str, Any]) -> str:
+    """``asked``: as cameras describe it, any of width, height, fps and fourcc."""
+    size = f"{asked.get('width', '…')}×{asked.get('height', '…')}" if {"width", "height"} & asked.keys() else ""
+    fps = f"{asked['fps']:g} fps" if "fps" in asked else ""
+    return ", ".join(filter(None, (size, fps, asked.get("fourcc", ""))))

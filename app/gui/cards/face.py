@@ -134,8 +134,9 @@ class FaceCard(Card):
             self.wear(self._identities[number - 1])
 
     def add_photos(self, photos: Sequence[Path]) -> None:
-        """Of one person; they are worn once they are in the gallery."""
-        self._add(partial(self.gallery.add, tuple(photos)))
+        """Of one person; they are worn once they are in the gallery. Photos that a face has already add nothing: it is worn."""
+        given = tuple(photos)
+        self._add(lambda: self.gallery.holder(given) or self.gallery.add(given))
 
     def add_made(self, make: Callable[[], Path]) -> None:
         """As ``add_photos``, of a photo that ``make`` writes, on the worker's thread, into a folder that is then deleted."""

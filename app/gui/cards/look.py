@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
-from PySide6.QtCore import Signal
-
-from app.gui.cards.card import Bench, Card, changed, note, show_note
-from app.gui.fields import ChecksField, Choice, ChoiceField, Field, SliderField, bounds
+from app.gui.cards.card import Bench, note, show_note
+from app.gui.cards.part import PartCard
+from app.gui.fields import ChecksField, Choice, ChoiceField, TextField
 from app.gui.words import later, tr
 from app.gui.worker import shown_error
 from app.offers import Part, parts_of, runtimes_here
 from app.settings import LookSettings, Settings
+from engines.face_regions import Region
 from engines.family import Kind
-from rt.options import Blending, OnLost
-
-DEFAULTS = LookSettings()
+from rt.options import Blending, Corner, OnLost
 
 NAMES = {
     "mesh": later("Mesh (built in)"),
@@ -35,35 +31,35 @@ LOST = {
     OnLost.SHOW: later("Show the real face"),
 }
 
+REGIONS = {
+    Region.FACE: later("Skin, eyes and nose"),
+    Region.MOUTH: later("Mouth"),
+    Region.HAIR: later("Hair before the face"),
+    Region.GLASSES: later("Glasses"),
+    Region.EARS: later("Ears"),
+    Region.HAT: later("Hat"),
+    Region.NECK: later("Neck"),
+}
+
+PARSER = "bisenet"
+"""The family of masks that tell regions apart."""
+
+CORNERS = {
+    Corner.TOP_LEFT: later("Top left"),
+    Corner.TOP_RIGHT: later("Top right"),
+    Corner.BOTTOM_LEFT: later("Bottom left"),
+    Corner.BOTTOM_RIGHT: later("Bottom right"),
+}
+
 SEAMS = {Blending.SOFT: later("Soft edge"), Blending.SEAMLESS: later("Match colours along the edge")}
 
 
-class LookCard(Card):
+class LookCard(PartCard):
     """Some of the look's settings."""
 
-    dragged = Signal(object, str)
-    """A ``Change`` and the name of the setting: one step of the history until ``settled``."""
-    settled = Signal()
-
     def __init__(self, heading: str, bench: Bench) -> None:
-        super().__init__(heading, bench)
-        self.fields: dict[str, Field] = {}
+        super().__init__(heading, bench, "look")
         self._hint = note()
-
-    def add(self, name: str, field: Field) -> None:
-        self.fields[name] = field
-        field.wished.connect(partial(self._wish, name))
-        field.settled.connect(self.settled)
-        self.column.addWidget(field)
-
-    def slider(self, name: str, title: str, step: float, hint: str = "") -> None:
-        low, high = bounds(LookSettings, name)
-        self.add(name, SliderField(title, self.bench.theme, low, high, step, hint))
-
-    def choice(self, name: str, title: str, choices: Iterable[Choice] = (), hint: str = "") -> None:
-        field = ChoiceField(title, self.bench.theme, hint)
-        field.offer(tuple(choices))
-        self.add(name, field)
 
     def offer_parts(self, name: str, kind: Kind, none: str | None = None) -> None:
         """Fills the list in behind; ``none``: the words for no part at all."""
@@ -73,11 +69,15 @@ class LookCard(Card):
             assert isinstance(field, ChoiceField | ChecksField)
             choices = [Choice(part.name, part_name(part.name), _missing(part)) for part in parts]
             field.offer([Choice(None, none), *choices] if none is not None else choices)
+            self.learn(parts)
             if any(part.missing for part in parts):
                 show_note(self._hint, tr("Grey ones are not on this computer yet. `ffrt models pull NAME` fetches one."))
                 self.column.addWidget(self._hint)
 
         self.bench.worker("models").run(partial(parts_of, kind), offer, lambda error: self.said.emit(shown_error(error)))
+
+    def learn(self, parts: tuple[Part, ...]) -> None:
+        """What ``offer_parts`` has found."""
 
     def offer_runtimes(self) -> None:
         """As ``offer_parts``."""
@@ -89,21 +89,10 @@ class LookCard(Card):
 
         self.bench.worker("models").run(runtimes_here, offer, lambda error: self.said.emit(shown_error(error)))
 
-    def show_settings(self, settings: Settings) -> None:
-        for name, field in self.fields.items():
-            field.show_value(getattr(settings.look, name), getattr(DEFAULTS, name))
-
-    def _wish(self, name: str, value: Any) -> None:
-        change = changed("look", **{name: value})
-        if isinstance(self.fields[name], SliderField):
-            self.dragged.emit(change, name)
-        else:
-            self.changed.emit(change)
-
 
 def look_cards(bench: Bench) -> list[LookCard]:
     """In the order of the page."""
-    return [card(bench) for card in (_swap_card, _edge_card, _sharpen_card, _movement_card, _engine_card)]
+    return [card(bench) for card in (_swap_card, EdgeCard, _sharpen_card, _movement_card, BadgeCard, _engine_card)]
 
 
 def _swap_card(bench: Bench) -> LookCard:
@@ -115,16 +104,44 @@ def _swap_card(bench: Bench) -> LookCard:
     return card
 
 
-def _edge_card(bench: Bench) -> LookCard:
-    card = LookCard(tr("Edges"), bench)
-    card.add("masks", ChecksField(tr("Stays yours"), bench.theme))
-    card.choice("blending", tr("Seam"), (Choice(value, tr(text)) for value, text in SEAMS.items()))
-    card.offer_parts("masks", Kind.MASK)
-    return card
+class EdgeCard(LookCard):
+    """Where the face ends. Regions can be chosen where a mask that is worn tells them apart."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(tr("Edges"), bench)
+        self.add("masks", ChecksField(tr("Stays yours"), bench.theme))
+        self.regions = ChecksField(tr("The face is worn over"), bench.theme)
+        self.regions.offer([Choice(region, tr(text)) for region, text in REGIONS.items()])
+        self.add("regions", self.regions)
+        self.needs = note()
+        self.column.addWidget(self.needs)
+        self.choice("blending", tr("Seam"), (Choice(value, tr(text)) for value, text in SEAMS.items()))
+        self.slider("colour_match", tr("Your colours"), 0.01, tr("0 keeps the face's own colours, 1 gives it your light and skin."))
+        self._families: dict[str, str] = {}
+        self._masks: tuple[str, ...] = ()
+        self.offer_parts("masks", Kind.MASK)
+
+    def show_settings(self, settings: Settings) -> None:
+        super().show_settings(settings)
+        self._masks = settings.look.masks
+        self._show_regions()
+
+    def learn(self, parts: tuple[Part, ...]) -> None:
+        self._families = {part.name: part.family for part in parts}
+        self._show_regions()
+
+    def _show_regions(self) -> None:
+        """A mask that is given as a file may be of any family."""
+        known = [self._families.get(name, PARSER) for name in self._masks]
+        parsed = PARSER in known
+        for box in self.regions.boxes.values():
+            box.setEnabled(parsed)  # and not the button that sets them back
+        show_note(self.needs, "" if parsed else tr("Takes a mask that knows them: choose a BiSeNet model above."))
 
 
 def _sharpen_card(bench: Bench) -> LookCard:
     card = LookCard(tr("Sharpen"), bench)
+    card.slider("sharpness", tr("Sharpness"), 0.01, tr("Fine detail of the face is drawn stronger."))
     card.choice("enhancer", tr("Enhancer"))
     card.slider("enhancer_opacity", tr("Enhancer's strength"), 0.01)
     card.slider("enhancer_weight", tr("Keep the face"), 0.01, tr("CodeFormer alone: 0 a fine picture, 1 the face that it was given."))
@@ -139,6 +156,21 @@ def _movement_card(bench: Bench) -> LookCard:
     card.choice("on_lost", tr("When the face is lost"), (Choice(value, tr(text)) for value, text in LOST.items()))
     card.slider("hold_frames", tr("Pictures to hold"), 1, tr("For so many pictures a face that is not found is predicted."))
     return card
+
+
+class BadgeCard(LookCard):
+    """What tells the audience."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(tr("Badge"), bench)
+        hint = tr("Shown to everybody while a face is worn.")
+        longest = max(getattr(item, "max_length", 0) for item in LookSettings.model_fields["badge"].metadata)
+        self.add("badge", TextField(tr("Text in a corner of the picture"), bench.theme, longest, tr("None; for example: AI face"), hint))
+        self.choice("badge_corner", tr("Corner"), (Choice(corner, tr(text)) for corner, text in CORNERS.items()))
+
+    def show_settings(self, settings: Settings) -> None:
+        super().show_settings(settings)
+        self.fields["badge_corner"].setVisible(bool(settings.look.badge))
 
 
 def _engine_card(bench: Bench) -> LookCard:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -23,9 +24,22 @@ ROI_WIDTH = 72
 """Pixels: the face is reduced to about this width, by averaging, before its vertices are looked at, so that each sees its surroundings."""
 
 
-def log_colours(image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
-    """float32 [N, 3] BGR: log(colour + 6) of ``image`` (uint8 [H, W, 3]) at ``points`` [N, 2+]; None where the face is outside."""
-    height, width = image.shape[:2]
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """Which part of a picture is looked at to see a face's colours: averaged by whole blocks."""
+
+    left: int
+    top: int
+    columns: int
+    """Of blocks."""
+    rows: int
+    block: int
+    """Pixels a side."""
+
+
+def glance(points: np.ndarray, shape: tuple[int, ...]) -> Glance | None:
+    """At ``points`` [N, 2+] in a picture of ``shape`` (H, W, …); None where the face is outside."""
+    height, width = shape[:2]
     low = np.floor(points[:, :2].min(0)).astype(int) - 4
     high = np.ceil(points[:, :2].max(0)).astype(int) + 4
     left, top = np.maximum(low, 0)
@@ -34,10 +48,18 @@ def log_colours(image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
         return None
     block = max(1, round(int(high[0] - low[0]) / ROI_WIDTH))  # whole pixels are averaged twice as fast
     columns, rows = max(2, (right - left) // block), max(2, (bottom - top) // block)
-    region = image[top : top + rows * block, left : left + columns * block]
-    small = cv2.resize(region, (int(columns), int(rows)), interpolation=cv2.INTER_AREA)
-    x = ((points[:, 0] - left + 0.5) / block - 0.5).astype(np.float32)
-    y = ((points[:, 1] - top + 0.5) / block - 0.5).astype(np.float32)
+    return Glance(int(left), int(top), int(columns), int(rows), block)
+
+
+def log_colours(image: np.ndarray, points: np.ndarray) -> np.ndarray | None:
+    """float32 [N, 3] BGR: log(colour + 6) of ``image`` (uint8 [H, W, 3]) at ``points`` [N, 2+]; None where the face is outside."""
+    seen = glance(points, image.shape)
+    if seen is None:
+        return None
+    region = image[seen.top : seen.top + seen.rows * seen.block, seen.left : seen.left + seen.columns * seen.block]
+    small = cv2.resize(region, (seen.columns, seen.rows), interpolation=cv2.INTER_AREA)
+    x = ((points[:, 0] - seen.left + 0.5) / seen.block - 0.5).astype(np.float32)
+    y = ((points[:, 1] - seen.top + 0.5) / seen.block - 0.5).astype(np.float32)
     colours = np.empty((len(points), 3), np.float32)
     kernels.sample(small, x, y, colours)
     return np.log(colours + LOG_OFFSET)

@@ -20,11 +20,16 @@ class Facing:
         a, b, c = (mesh.shape[mesh.triangles[:, k]].astype(np.float64) for k in range(3))
         away = ((mesh.shape[:, None] - ((a + b + c) / 3)[None]) ** 2).sum(2)
         normals = np.exp(-away / (2 * SIGMA**2)) @ np.cross(b - a, c - a)
-        self._normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+        self.normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
         self._fit = np.linalg.pinv(mesh.shape.astype(np.float64) - mesh.shape.mean(0, dtype=np.float64))
 
-    def share(self, points: np.ndarray) -> np.ndarray:
-        """float32 [468] in [0, 1]: 1 where the surface at ``points`` [468, 3] faces the viewer, 0 where it is edge-on or behind."""
+    def turn(self, points: np.ndarray) -> np.ndarray:
+        """float64 [3, 3]: what ``normals`` (float64 [468, 3]) are multiplied by to be those of the face at ``points`` [468, 3]."""
         linear = self._fit @ (points - points.mean(0))  # by least squares, from the mean face to the points
-        turned = self._normals @ np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]])  # normals go by its cofactors
+        return np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]])  # normals go by its cofactors
+
+    def share(self, turn: np.ndarray) -> np.ndarray:
+        """float32 [468] in [0, 1]: 1 where the surface of a face that is turned by ``turn`` faces the viewer, 0 where it is edge-on or
+        behind."""
+        turned = self.normals @ turn
         return smoothstep(-turned[:, 2] / (np.linalg.norm(turned, axis=1) + 1e-12), EDGE_ON, PLAIN).astype(np.float32)

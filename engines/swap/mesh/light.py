@@ -73,7 +73,10 @@ class Light:
 
     def gains(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, captured_ns: int) -> np.ndarray:
         """float32 [468, 3] in log units: what the texture's colours are to be multiplied by at each vertex."""
-        target = log_colours(image, points[:468])
+        return self.gains_of(log_colours(image, points[:468]), points, identity, captured_ns)
+
+    def gains_of(self, target: np.ndarray | None, points: np.ndarray, identity: MeshIdentity, captured_ns: int) -> np.ndarray:
+        """The same from what ``log_colours`` says of the picture, wherever that was looked at."""
         if target is None:
             return self._gain if self._gain is not None else np.zeros((468, 3), np.float32)
         gain = self._limit(self._difference(target, identity), target, identity)
@@ -87,12 +90,10 @@ class Light:
         assert self._gain is not None
         return self._gain
 
-    def contrast(self, gain: np.ndarray, identity: MeshIdentity) -> np.ndarray:
-        """float32 [468, 1] in [0.2, 1]: the share of the texture's detail that is kept at each vertex."""
-        brighter = np.maximum(0, gain @ LUMA)
+    def kept(self, identity: MeshIdentity) -> float:
+        """In (0, 1]: the share of the texture's detail that is kept where the light does not brighten it. See ``contrast``."""
         flat = np.clip((self._relief / identity.relief) ** FLAT, FLAT_MIN, 1) if self._relief else 1.0
-        kept = min(identity.contrast, float(flat)) * np.clip(np.exp(-CONTRAST_FALL * brighter), CONTRAST_MIN, 1)
-        return kept[:, None].astype(np.float32)
+        return min(identity.contrast, float(flat))
 
     def _difference(self, target: np.ndarray, identity: MeshIdentity) -> np.ndarray:
         """Target minus source, smoothed over the face; vertices that are far from the typical difference count little."""
@@ -125,3 +126,9 @@ class Light:
         self._gain = self._gain + (gain - self._gain) * np.float32(1 - math.exp(-passed_s / SETTLE_S))
         self._relief += (relief - self._relief) * (1 - math.exp(-passed_s / RELIEF_SETTLE_S))
         self._at_ns = captured_ns
+
+
+def contrast(gain: np.ndarray, kept: float) -> np.ndarray:
+    """float32 [468, 1] in [0.2, 1]: the share of the texture's detail that is kept at each vertex under the light ``gain`` [468, 3]."""
+    brighter = np.maximum(0, gain @ LUMA)
+    return (kept * np.clip(np.exp(-CONTRAST_FALL * brighter), CONTRAST_MIN, 1))[:, None].astype(np.float32)

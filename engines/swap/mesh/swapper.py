@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from engines.swap.mesh import kernels
 from engines.swap.mesh.colour import LOG_OFFSET
 from engines.swap.mesh.facing import Facing
 from engines.swap.mesh.identity import MeshIdentity, prepare
-from engines.swap.mesh.light import Light, Nearness
+from engines.swap.mesh.light import Light, Nearness, contrast
 from engines.swap.mesh.registration import Draw, registered
 
 SEAM_FOREHEAD, SEAM_SIDE, SEAM_JAW = 0.34, 0.24, 0.15
@@ -22,15 +23,33 @@ SEAM_FOREHEAD, SEAM_SIDE, SEAM_JAW = 0.34, 0.24, 0.15
 SMALLEST_FACE_PX = 12.0
 
 
+@dataclass(frozen=True, slots=True)
+class MeshPlan:
+    """What is drawn of one face in one frame."""
+
+    points: np.ndarray
+    """float32 [468, 3] pixels of the picture."""
+    box: tuple[int, int, int, int]
+    """Left, top, right, bottom of what the mesh covers of the picture."""
+    gain: np.ndarray
+    """float32 [468, 3] BGR: the light, log units."""
+    kept: float
+    """As ``engines.swap.mesh.light.contrast`` takes it."""
+    turn: np.ndarray
+    """float64 [3, 3]: see ``Facing.turn``."""
+
+
 class MeshSwapper:
     """``swap`` and ``forget`` belong to one thread; ``prepare`` is any thread's."""
 
     name = "mesh"
     needs_photo = True
+    colour_match = 1.0
+    """See ``engines.swap.contract.MatchesColours``."""
 
     def __init__(self) -> None:
         self._mesh = topology()
-        self._cover = _cover(self._mesh)
+        self._cover = cover_of(self._mesh)
         self._facing = Facing(self._mesh)
         self._near = Nearness.of_mesh()
         self._lights: dict[int, Light] = {}
@@ -41,19 +60,36 @@ class MeshSwapper:
         return prepare([registered(face, _drawing(face)) for face in faces])
 
     def swap(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, face_id: int, captured_ns: int) -> Patch | None:
+        plan = self.plan(image, points, identity, face_id, captured_ns)
+        return None if plan is None else self.draw(plan, identity)
+
+    def plan(self, image: np.ndarray, points: np.ndarray, identity: MeshIdentity, face_id: int, captured_ns: int) -> MeshPlan | None:
+        """As ``swap``, all but the drawing: for whoever draws elsewhere. The picture's colours are looked at here."""
         if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
             return None
-        place = self._mesh.extend(points)
-        box = _inside(place, image)
+        box = inside(self._mesh.extend(points), image.shape)
         if box is None:
             return None
-        left, top, right, bottom = box
-        if face_id not in self._lights:
-            self._lights[face_id] = Light(self._near)
-        light = self._lights[face_id]
-        gain = light.gains(image, points, identity, captured_ns)
-        patch = self._clear_patch(left, top, right, bottom)
-        self._draw(patch, place, gain, light.contrast(gain, identity), self._facing.share(points), identity)
+        light = self._lights.setdefault(face_id, Light(self._near))
+        gain = light.gains(image, points, identity, captured_ns) * np.float32(self.colour_match)
+        return MeshPlan(points, box, gain, light.kept(identity), self._facing.turn(points))
+
+    def draw(self, plan: MeshPlan, identity: MeshIdentity) -> Patch:
+        """Draws what ``plan`` says. The patch is valid until the next call."""
+        patch = self._clear_patch(*plan.box)
+        place = self._mesh.extend(plan.points)
+        texture = identity.texture_for(float(np.ptp(place[:, 0])))
+        far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
+        place[:, :2] -= np.array([patch.left, patch.top], np.float32)
+        kept = contrast(plan.gain, plan.kept)
+        gain = np.exp(plan.gain) * kept
+        bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(plan.gain) * (1 - kept)  # what detail is pulled towards
+        cover = self._cover.copy()
+        cover[:VERTICES] *= self._facing.share(plan.turn)
+        uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
+        kernels.draw(
+            patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, cover, self._ringed(gain), self._ringed(bias), texture
+        )
         return patch
 
     def warm_up(self) -> None:
@@ -76,21 +112,6 @@ class MeshSwapper:
         alpha[:] = 0
         return Patch(self._pixels[: count * 3].reshape(height, width, 3), alpha, left, top)
 
-    def _draw(
-        self, patch: Patch, place: np.ndarray, light: np.ndarray, kept: np.ndarray, turned: np.ndarray, identity: MeshIdentity
-    ) -> None:
-        texture = identity.texture_for(float(np.ptp(place[:, 0])))
-        far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
-        place[:, :2] -= np.array([patch.left, patch.top], np.float32)
-        gain = np.exp(light) * kept
-        bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(light) * (1 - kept)  # what detail is pulled towards
-        cover = self._cover.copy()
-        cover[:VERTICES] *= turned
-        uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
-        kernels.draw(
-            patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, cover, self._ringed(gain), self._ringed(bias), texture
-        )
-
     def _ringed(self, values: np.ndarray) -> np.ndarray:
         """float32 [468 + R, 3]: the rings inside eyes and mouth take the values of their rims."""
         return np.concatenate([values, values[self._mesh.ring]]).astype(np.float32)
@@ -102,15 +123,16 @@ def _drawing(face: SourceFace) -> Draw:
     return lambda image, points: swapper.swap(image, points, identity, 0, 0)
 
 
-def _inside(place: np.ndarray, image: np.ndarray) -> tuple[int, int, int, int] | None:
-    """The part of the picture that the mesh covers: left, top, right, bottom; None where it is less than four pixels wide."""
-    height, width = image.shape[:2]
+def inside(place: np.ndarray, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
+    """The part of a picture of ``shape`` (H, W, …) that the mesh covers: left, top, right, bottom; None where it is less than four pixels
+    wide."""
+    height, width = shape[:2]
     left, top = np.maximum(np.floor(place[:, :2].min(0)).astype(int) - 1, 0)
     right, bottom = np.minimum(np.ceil(place[:, :2].max(0)).astype(int) + 2, [width, height])
     return None if right - left < 4 or bottom - top < 4 else (int(left), int(top), int(right), int(bottom))
 
 
-def _cover(mesh: Topology) -> np.ndarray:
+def cover_of(mesh: Topology) -> np.ndarray:
     """float32 [468 + R]: 0 at the oval and inside eyes and mouth, 1 in the middle; the kernel rounds it."""
     y, line = mesh.shape[:, 1], brow_line(mesh.shape)
     up = smoothstep(y, line - 0.05, line - 0.25)

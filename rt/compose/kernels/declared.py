@@ -11,6 +11,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "u8*": np.dtype(np.uint8),
     "u16*": np.dtype(np.uint16),
     "u64*": np.dtype(np.uint64),
+    "short*": np.dtype(np.int16),
     "int*": np.dtype(np.int32),
     "float*": np.dtype(np.float32),
     "Face*": np.dtype(np.int32),  # rows of ``records.FACE``, as words: CuPy knows no records
@@ -74,18 +75,34 @@ KERNELS: dict[str, Kernel] = {
         "paste.cu",
         {
             "paste_planes": "u8* int int int Face* float* int int u8* float* u8* float*",
-            "planes_to_patch": "Face* float* int int u8* float* u8* u8*",
-            "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8* int int",
+            "planes_to_patch": "Face* float* int int u8* float* u8* u8* u8*",
+            "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8*",
         },
     ),
-    **_declare("seam.cu", {"seam_cells": "u8* int int int Face* u8* u8* int u8*"}, block=(32, 1, 1), phases=True),
-    **_declare("seam.cu", {"seam_membrane": "u8* int int float* u8*"}, block=(512, 1, 1), phases=True),
+    **_declare("seam.cu", {"seam_cells": "u8* int int int Face* u8* u8* u8*"}, block=(32, 1, 1), phases=True),
+    **_declare(
+        "seam.cu",
+        dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* Face* float* u8*"),
+        block=(512, 1, 1),
+        phases=True,
+    ),
+    **_declare("match.cu", {"match_sums": "u8* int int int Face* u8* u8* u8* float*"}, block=(256, 1, 1), phases=True),
+    **_declare("match.cu", {"match_fit": "float* int float float*"}, block=(32, 1, 1)),
+    **_declare(
+        "bands.cu",
+        {
+            "bands_begin": "u8* int int int Face* u8* u8* u8* float*",
+            "bands_halve": "Face* float* int float*",
+            "bands_sum": "Face* float* float* float* int float*",
+            "bands_lay": "u8* int int int Face* u8* u8* u8* float* float*",
+        },
+    ),
     **_declare("hide.cu", {"hide_cells": "u8* int int int Face* u8*"}, block=(256, 1, 1), phases=True),
     **_declare("hide.cu", {"hide_face": "u8* int int int Face* u8* int int float* int float*"}),
     **_declare(
         "mask.cu",
         {
-            "mask_shapes": "u8* int int float* int float* int",
+            "mask_shapes": "u8* Face* float* float* int",
             "mask_lower": "u8* Face* u8* int int",
             "mask_classes": "float* int int int int u8* u8*",
             "mask_blur_rows": "u8* int int float* int float*",
@@ -95,5 +112,25 @@ KERNELS: dict[str, Kernel] = {
         },
     ),
     **_declare("mask.cu", {"mask_levels": "float* int u8*"}, block=(256, 1, 1)),
+    **_declare(
+        "mesh.cu",
+        {
+            "mesh_look": "u8* int int int short* float* int* u16*",
+            "mesh_vertices": "short* short* float* float* float* float* float* int* float* int float*",
+        },
+        block=(64, 1, 1),
+    ),
+    **_declare("mesh.cu", {"mesh_raster": "float* int* int Face* u64*"}, block=(32, 1, 1)),
+    **_declare(
+        "mesh.cu",
+        {
+            "mesh_draw": "u8* int int int Face* float* int* u8* int u8* u64*",
+            "mesh_patch": "Face* float* int* u8* int u8* u64* u8* u8*",
+        },
+    ),
+    **_declare(
+        "overlay.cu",
+        {"paint_timecode": "u8* int int int u8* int int", "paint_badge": "u8* int int int u8* int int int int int"},
+    ),
 }
 """By name."""

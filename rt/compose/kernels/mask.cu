@@ -5,10 +5,19 @@
 
 __device__ void lower(u8* place, int value, int first) { *place = first ? value : min((int)*place, value); }
 
-// By shapes: `segments` in pixels of the box. `first`: the buffer has no content yet.
-extern "C" __global__ void mask_shapes(u8* mask, int width, int height, const float* segments, int count, const float* ramp, int first) {
-  PIXEL;
-  if (x < width && y < height) lower(mask + (size_t)y * width + x, shape_level(segments, count, ramp, x, y), first);
+// By shapes: `face.shapes` of them, float [shapes, 6]: first segment, count of segments, ramp; `segments` in pixels of the frame. `first`: the
+// buffer has no content yet.
+extern "C" __global__ void mask_shapes(u8* mask, const Face* faces, const float* segments, const float* shapes, int first) {
+  const Face& face = faces[0];
+  FOR_REGION(x, y, face.width, face.height) {
+    int least = 255;
+    for (int k = 0; k < face.shapes; k++) {
+      const float* shape = shapes + 6 * k;
+      const float* own = segments + SEGMENT * (int)shape[0];
+      least = min(least, shape_level(own, (int)shape[1], shape + 2, face.left + x, face.top + y));
+    }
+    lower(mask + (size_t)y * face.width + x, least, first);
+  }
 }
 
 // By a mask that a network has made in its own crop [side, side]; its border goes on outside.

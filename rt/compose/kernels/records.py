@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import cv2
 import numpy as np
 
 from engines.align import CropPlan
+from engines.mask.shapes import Shapes
 from engines.paste import PastePlan
 from engines.tensor import Norm
 
@@ -26,6 +28,7 @@ FACE = np.dtype(
         ("crop_rows", "i4"),
         ("crop_factor", "i4"),
         ("to_mask", "f4", 6),
+        ("shapes", "i4"),
         ("opacity", "i4"),
         ("given_scale", "f4", 3),
         ("given_shift", "f4", 3),
@@ -74,6 +77,23 @@ def set_paste(face: np.ndarray, plan: PastePlan, made: Norm, opacity: float) -> 
     set_box(face, plan.left, plan.top, plan.width, plan.height, opacity)
     face["to_crop"], face["paste_factor"] = plan.matrix.astype(np.float32).ravel(), plan.factor
     face["made_scale"], face["made_shift"] = 255 * np.array(made.std, np.float32), 255 * np.array(made.mean, np.float32)
+
+
+def set_shapes(face: np.ndarray, shapes: Sequence[Shapes], segments: np.ndarray, table: np.ndarray) -> bool:
+    """Masks that are drawn, into ``segments`` (float32 [N, 6]) and ``table`` (float32 [M, 6]) as ``mask_shapes`` takes them.
+
+    False where there is not so much room; nothing is drawn then.
+    """
+    face["shapes"] = 0
+    if len(shapes) > len(table) or sum(len(each.segments) for each in shapes) > len(segments):
+        return False
+    at = 0
+    for row, each in zip(table, shapes, strict=False):
+        segments[at : at + len(each.segments)] = each.segments
+        row[:] = [at, len(each.segments), *each.ramp.numbers()]
+        at += len(each.segments)
+    face["shapes"] = len(shapes)
+    return True
 
 
 def set_mask(face: np.ndarray, matrix: np.ndarray) -> None:

@@ -66,3 +66,12 @@ __device__ inline void blend(u8* pixel, const Colour& over, int opacity) {
   if (!weight) return;
   for (int c = 0; c < 3; c++) pixel[c] = (u8)((pixel[c] * (whole - weight) + over.c[c] * weight + whole / 2) / whole);
 }
+
+// The cells on which the seam of a face's box is matched: `side` pixels each way, at most 48 of them each way; rt/compose/host.py's seam_cells.
+struct Cells {
+  int side, columns, rows;
+  __device__ Cells(const Face& face) {
+    side = max(1, (max(face.width, face.height) + 47) / 48);
+    columns = max(1, face.width / side), rows = max(1, face.height / side);
+  }
+};

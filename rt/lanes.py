@@ -1,0 +1,405 @@
+"""Several lanes at once, each on a thread of its own: a frame goes to the lane that will finish it first, and out in the order it came in.
+
+A lane that fails is taken out, and tried again with growing pauses. The frame that it failed on is lost and counted, since nobody knows
+what its pixels are; the one that waits for it goes to another lane.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+from engines.errors import DeviceMemoryError
+from rt import order
+from rt.clock import Clock
+from rt.errors import LaneError
+from rt.frame import Frame
+from rt.lane import Lane
+from rt.metrics import Metrics
+from rt.ring import Closed
+from rt.wardrobe import Wardrobe
+
+log = logging.getLogger(__name__)
+
+BACK_OFF_S = (1, 2, 4, 8, 16, 30)
+"""Seconds between one try of a lane that failed and the next; the last is repeated."""
+
+WEIGHT = 0.2
+"""Share of the newest frame in what is known of a lane's speed: five frames make up most of it."""
+
+LATE_FACTOR, LATE_GRACE_NS = 2, 30_000_000
+"""A frame is late when it takes more than so many times what was expected of it, and so much longer: a picture at 30 fps."""
+
+SLOWEST = 3
+"""A lane that takes more than so many times what the quickest takes gets no frames: all others would wait for its own."""
+
+FORGET_S = 10.0
+"""A lane without frames counts as half as slow after so long: what held it up may be over, and one frame will tell."""
+
+UNKNOWN_NS = 2_000_000_000
+"""What a frame may take while no lane has shown its speed yet: the first one loads kernels."""
+
+IN_FLIGHT = 2
+"""Frames for each lane between dealing and showing: one that is worked on, and one that waits for its turn."""
+
+END_S = 15.0
+"""How long a lane has to finish its last frame, before it is left behind."""
+
+
+class LaneState(StrEnum):
+    """What a person is told of a lane."""
+
+    ON = "on"
+    RETRYING = "retrying"
+    """It failed, and gets no frames until it is tried again."""
+    CLOSED = "closed"
+
+
+class LaneRunner:
+    """One lane. Its fields are guarded by the lock of ``Lanes``, but for those that say otherwise."""
+
+    def __init__(self, lane: Lane, number: int, name: str) -> None:
+        self.lane = lane
+        self.number = number
+        self.name = name
+        """``cuda:0``; a second lane on a device is ``cpu 2``."""
+        self.state = LaneState.ON
+        self.error: Exception | None = None
+        """The last it failed with."""
+        self.frames = 0
+        self.failures = 0
+        self.tries = 0
+        """In a row that failed."""
+        self.is_fresh = True
+        """It was opened and has done nothing yet: its first frame loads kernels and says nothing of the others."""
+        self.work_ns: float | None = None
+        """What a frame takes, by those that were done; None while nobody knows."""
+        self.last_ns = 0
+        """When the last was done."""
+        self.begun_ns: int | None = None
+        """When it began with the frame it works on; None while it has none."""
+        self.waiting: Frame | None = None
+        """A frame that was dealt to it and that it did not begin with yet."""
+        self.thread: threading.Thread | None = None  # of the thread that starts and ends the lanes
+
+    @property
+    def has_room(self) -> bool:
+        return self.state is LaneState.ON and self.waiting is None
+
+    @property
+    def is_idle(self) -> bool:
+        return self.has_room and self.begun_ns is None
+
+    def slowness_ns(self, now_ns: int) -> float:
+        """What a frame takes, half of it for every ``FORGET_S`` since the last one; 0 while nobody knows."""
+        return (self.work_ns or 0.0) * 0.5 ** ((now_ns - self.last_ns) / 1e9 / FORGET_S)
+
+    def finish_ns(self, now_ns: int, usual_ns: float) -> int:
+        """When it would be done with a frame that it is dealt now. ``usual_ns``: what stands for its speed while nobody knows it."""
+        work_ns = self.work_ns if self.work_ns is not None else usual_ns
+        begin_ns = now_ns if self.begun_ns is None else max(now_ns, round(self.begun_ns + work_ns))
+        return round(begin_ns + work_ns)
+
+    def learn(self, spent_ns: int, now_ns: int) -> None:
+        """A frame is done, and took so long."""
+        self.last_ns = now_ns
+        self.frames, self.tries = self.frames + 1, 0
+        if self.is_fresh:
+            self.is_fresh = False
+        elif self.work_ns is None or spent_ns > LATE_FACTOR * self.work_ns:
+            self.work_ns = spent_ns  # whatever it is, it is not what it was
+        else:
+            self.work_ns += WEIGHT * (spent_ns - self.work_ns)
+
+    def facts(self) -> dict[str, Any]:
+        """JSON-ready."""
+        speed = {} if self.work_ns is None else {"ms_per_frame": round(self.work_ns / 1e6, 3)}
+        said = {} if self.error is None else {"error": str(self.error)}
+        return {"state": str(self.state), "frames": self.frames, "failures": self.failures, **speed, **said}
+
+
+class Lanes:
+    """``start``, ``wait_for_room``, ``deal`` and ``end`` belong to one thread, ``take`` to another; the rest is any thread's."""
+
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        wardrobe: Wardrobe,
+        clock: Clock,
+        metrics: Metrics,
+        broken: Callable[[], None],
+        *,
+        waits: bool = False,
+    ) -> None:
+        """``broken``: called on a lane's thread when none is left. ``waits``: no frame is ever too late, since nobody watches."""
+        self.error: Exception | None = None
+        """Why no lane is left, or what the first one failed with that could not be closed."""
+        self._wardrobe = wardrobe
+        self._clock = clock
+        self._metrics = metrics
+        self._broken = broken
+        self._waits = waits
+        self._changed = threading.Condition()
+        self._order = order.Sequence()  # guarded by _changed, as is all below
+        self._ending = False
+        self._ended = False
+        self._is_abandoned = False
+        self._hurry = threading.Event()
+        names = [lane.name for lane in lanes]
+        self._runners = tuple(LaneRunner(lane, number, _numbered(names, number)) for number, lane in enumerate(lanes))
+
+    def start(self) -> None:
+        for runner in self._runners:
+            runner.thread = threading.Thread(target=self._run, args=(runner,), name=f"lane-{runner.name}", daemon=True)
+            runner.thread.start()
+
+    @property
+    def slots_needed(self) -> int:
+        """Frames that may be here at once."""
+        return IN_FLIGHT * len(self._runners)
+
+    def wait_for_room(self) -> None:
+        """Blocks until a frame that is taken now is begun with at once. Raises ``Closed`` when no lane is left."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or self._is_wanted())
+            if self._is_over:
+                raise Closed
+
+    def deal(self, frame: Frame) -> None:
+        """Gives ``frame``, whose slot is taken over, to the lane that will finish it first."""
+        with self._changed:
+            now_ns = self._clock.now_ns()
+            runner = self._first_to_finish(now_ns)
+            if runner is None:
+                self._lose(frame, "lanes")
+                return
+            self._order.expect(frame.seq, self._deadline_ns(runner, now_ns))
+            runner.waiting = frame
+            self._changed.notify_all()
+
+    def take(self) -> Frame:
+        """Blocks until the next frame in order is done; its slot is the caller's. Raises ``Closed`` when none will ever come."""
+        with self._changed:
+            while (frame := self._order.next(self._clock.now_ns())) is None:
+                if self._ended:
+                    raise Closed
+                wait_ns = self._order.wait_ns(self._clock.now_ns())
+                self._changed.wait(None if wait_ns is None else wait_ns / 1e9)
+            self._changed.notify_all()  # there is room for another
+            return frame
+
+    def end(self) -> None:
+        """Nothing more is dealt. Returns when every lane has finished and is closed, or has had its time."""
+        with self._changed:
+            self._ending = True
+            self._hurry.set()
+            self._changed.notify_all()
+        for runner in self._runners:
+            self._end(runner)
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def abandon(self) -> None:
+        """Nobody takes any more: what is done is let go of, and no further frame is wanted."""
+        with self._changed:
+            self._is_abandoned = True
+            for frame in self._order.clear():
+                self._lose(frame, "lanes")
+            self._changed.notify_all()
+
+    def facts(self) -> dict[str, Any]:
+        """JSON-ready, by the lane's name."""
+        with self._changed:
+            return {runner.name: runner.facts() for runner in self._runners}
+
+    # --- dealing; all with the lock held ---
+
+    @property
+    def _is_over(self) -> bool:
+        return self.error is not None or self._is_abandoned
+
+    def _is_wanted(self) -> bool:
+        return len(self._order) < self.slots_needed and any(runner.is_idle for runner in self._quick(self._clock.now_ns()))
+
+    def _quick(self, now_ns: int) -> list[LaneRunner]:
+        """Those in service but for the ones that are too slow beside the others."""
+        on = [runner for runner in self._runners if runner.state is LaneState.ON]
+        limit_ns = SLOWEST * self._quickest_ns()
+        return [runner for runner in on if runner.slowness_ns(now_ns) <= limit_ns]
+
+    def _quickest_ns(self) -> float:
+        return min((one.work_ns for one in self._runners if one.state is LaneState.ON and one.work_ns is not None), default=0.0)
+
+    def _first_to_finish(self, now_ns: int) -> LaneRunner | None:
+        """Of those as quick the one that has done least."""
+        usual_ns = self._usual_ns() or 0.0
+        with_room = (runner for runner in self._quick(now_ns) if runner.has_room)
+        return min(with_room, key=lambda one: (one.finish_ns(now_ns, usual_ns), not one.is_idle, one.frames), default=None)
+
+    def _usual_ns(self) -> float | None:
+        known = [runner.work_ns for runner in self._runners if runner.work_ns is not None]
+        return sum(known) / len(known) if known else None
+
+    def _deadline_ns(self, runner: LaneRunner, now_ns: int) -> int | None:
+        if self._waits:
+            return None
+        usual_ns = self._usual_ns()
+        if usual_ns is None:
+            return now_ns + UNKNOWN_NS
+        expected_ns = min(runner.finish_ns(now_ns, usual_ns) - now_ns, SLOWEST * (self._quickest_ns() or usual_ns))
+        return now_ns + round(LATE_FACTOR * expected_ns) + LATE_GRACE_NS
+
+    def _lose(self, frame: Frame, place: str) -> None:
+        self._order.give_up(frame.seq)
+        self._metrics.drop(place, self._clock.now_ns())
+        if frame.slot is not None:
+            frame.slot.release()
+        self._changed.notify_all()
+
+    # --- a lane's thread ---
+
+    def _run(self, runner: LaneRunner) -> None:
+        while True:
+            try:
+                self._serve(runner)
+                return
+            except Exception:
+                log.debug("the lane %s failed", runner.name, exc_info=True)
+                self._end_if_none_is_left()
+            if not self._open_again(runner):
+                return
+
+    def _serve(self, runner: LaneRunner) -> None:
+        """Works until the end. Raises what the lane fails with; the frame it failed on is gone then."""
+        while (frame := self._next(runner)) is not None:
+            try:
+                done = self._work(runner, frame)
+            except Exception as error:
+                self._take_out(runner, error)
+                self._close(runner)  # its pixels may be written to until then
+                with self._changed:
+                    self._lose(frame, f"lane:{runner.name}")
+                raise
+            self._bring(runner, frame, done)
+
+    def _bring(self, runner: LaneRunner, frame: Frame, done: bool) -> None:
+        with self._changed:
+            if done:
+                now_ns = self._clock.now_ns()
+                runner.learn(now_ns - (runner.begun_ns or 0), now_ns)
+            runner.begun_ns = None
+            if not done or not self._order.arrive(frame):
+                self._lose(frame, "late" if done else f"lane:{runner.name}")
+            self._changed.notify_all()
+
+    def _next(self, runner: LaneRunner) -> Frame | None:
+        with self._changed:
+            self._changed.wait_for(lambda: runner.waiting is not None or self._ending)
+            frame, runner.waiting = runner.waiting, None
+            runner.begun_ns = None if frame is None else self._clock.now_ns()
+            return frame
+
+    def _work(self, runner: LaneRunner, frame: Frame) -> bool:
+        """False where the device had no memory left for it, and has something to do without from now on."""
+        with self._wardrobe.worn(runner.number) as look:
+            self._metrics.give_up(self._wardrobe.economy.given_up)
+            try:
+                runner.lane.process(frame, look)
+            except DeviceMemoryError as error:
+                runner.lane.settle()
+                self._spare_memory(runner, error)
+                return False
+        return True
+
+    def _spare_memory(self, runner: LaneRunner, error: DeviceMemoryError) -> None:
+        """Raises ``DeviceMemoryError`` where nothing is left to be given up."""
+        economy = self._wardrobe.economy
+        if economy.spare_memory(f"{runner.name}: {error}", self._clock.now_ns(), runner.number) is None:
+            raise DeviceMemoryError(
+                f"{runner.name} has no memory left and nothing more of the look to give up ({error});"
+                " close other programs that use it, or choose a smaller model or picture"
+            ) from error
+
+    def _take_out(self, runner: LaneRunner, error: Exception) -> None:
+        with self._changed:
+            runner.state, runner.begun_ns = LaneState.RETRYING, None
+            runner.error, runner.failures = error, runner.failures + 1
+            stranded, runner.waiting = runner.waiting, None
+            other = None if stranded is None else self._first_to_finish(self._clock.now_ns())
+            if other is not None:
+                other.waiting = stranded
+            elif stranded is not None:
+                self._lose(stranded, f"lane:{runner.name}")
+            self._changed.notify_all()
+
+    def _close(self, runner: LaneRunner) -> None:
+        try:
+            runner.lane.close()
+        except Exception as error:
+            log.debug("the lane %s could not be closed in order", runner.name, exc_info=True)
+            self._note(runner, error)
+
+    def _end_if_none_is_left(self) -> None:
+        with self._changed:
+            if any(other.state is LaneState.ON for other in self._runners) or self.error is not None:
+                return
+            self.error = self._why_none_is_left()
+            self._hurry.set()
+            self._changed.notify_all()
+        self._broken()
+
+    def _why_none_is_left(self) -> Exception:
+        errors = {runner.name: runner.error for runner in self._runners if runner.error is not None}
+        if len(self._runners) == 1:
+            return next(iter(errors.values()))
+        return LaneError("no device is left to work on pictures: " + "; ".join(f"{name}: {error}" for name, error in errors.items()))
+
+    def _open_again(self, runner: LaneRunner) -> bool:
+        """True when the lane is in service again, False when the end came first."""
+        while True:
+            pause_s = BACK_OFF_S[min(runner.tries, len(BACK_OFF_S) - 1)]
+            runner.tries += 1
+            log.warning("the lane %s failed and gets no frames: %s; next try in %d s", runner.name, runner.error, pause_s)
+            if not self._clock.wait_until(self._clock.now_ns() + pause_s * 1_000_000_000, self._hurry):
+                return False
+            try:
+                runner.lane.open()
+            except Exception as error:
+                runner.error = error
+                continue
+            with self._changed:
+                runner.state, runner.is_fresh = LaneState.ON, True
+                self._changed.notify_all()
+            log.info("the lane %s is tried again", runner.name)
+            return True
+
+    # --- the end ---
+
+    def _end(self, runner: LaneRunner) -> None:
+        """On the thread that ends them, one after the other."""
+        if runner.thread is not None:
+            runner.thread.join(END_S)
+        if runner.thread is not None and runner.thread.is_alive():
+            log.warning("the lane %s did not end within %g s and is left behind", runner.name, END_S)
+            with self._changed:
+                for frame in self._order.clear():
+                    self._lose(frame, "late")
+            return
+        self._close(runner)
+        with self._changed:
+            runner.state = LaneState.CLOSED
+
+    def _note(self, runner: LaneRunner, error: Exception) -> None:
+        with self._changed:
+            runner.error = runner.error or error
+            if self._ending:
+                self.error = self.error or error
+
+
+def _numbered(names: Sequence[str], place: int) -> str:
+    before = names[:place].count(names[place])
+    return f"{names[place]} {before + 1}" if before else names[place]

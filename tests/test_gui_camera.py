@@ -1,0 +1,135 @@
+"""The camera's page: what is wished there is in the Settings, in the pixels while live, and what was granted is said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
+pytest.importorskip("pytestqt")
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtCore import Qt
+
+from app.gui import theme
+from app.gui.cards.camera import asked_text
+from app.gui.cards.framing import FIXED_MS, ExposureField
+from app.gui.fields import ChoiceField, SidesField, SwitchField
+from app.gui.window import Window
+from app.settings import InputSettings, Settings
+from rt.capture.exposure import APERTURE_PRIORITY, MANUAL, Exposure
+from rt.options import CropFit
+
+STILL = Settings(input=InputSettings(spec="synthetic:size=320x180,fps=30,motion=0"))
+PATIENCE_MS = 60_000
+
+
+@pytest.fixture
+def window(qtbot: Any, qapp: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
+    monkeypatch.setenv("FFRT_CONFIG", str(tmp_path / "config"))
+    theme.apply(qapp, theme.LIGHT)
+    made = Window(STILL, theme.LIGHT)
+    made.resize(1280, 820)
+    made.pages.open_named("camera")
+    made.show()
+    yield made
+    made.close()
+
+
+def field(window: Window, name: str, kind: type[Any]) -> Any:
+    found = window.framing.fields[name]
+    assert isinstance(found, kind)
+    return found
+
+
+def picture_after(window: Window, qtbot: Any) -> np.ndarray:
+    """Of the third frame after the wish: two may have been under way."""
+    qtbot.waitUntil(lambda: not window.control.busy, timeout=PATIENCE_MS)
+    return [window.control.studio.snapshot() for _ in range(3)][-1]
+
+
+def test_mirror_turn_and_crop_are_seen_while_live(window: Window, qtbot: Any) -> None:
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS):
+        window.live_button.click()
+    qtbot.waitUntil(lambda: window.control.studio.session is not None, timeout=PATIENCE_MS)
+    plain = window.control.studio.snapshot()
+    field(window, "mirror", SwitchField).box.click()
+    assert np.array_equal(picture_after(window, qtbot), plain[:, ::-1])
+    field(window, "mirror", SwitchField).reset.click()
+    field(window, "rotate", ChoiceField).wished.emit(180)
+    assert np.array_equal(picture_after(window, qtbot), plain[::-1, ::-1])
+    field(window, "rotate", ChoiceField).reset.click()
+    sides = field(window, "crop", SidesField).sides
+    sides[0].setFocus()
+    sides[0].setValue(50)
+    zoomed = picture_after(window, qtbot)
+    assert window.settings.input.crop == (0.5, 0, 0, 0)
+    assert zoomed.shape == plain.shape
+    assert np.abs(zoomed[::2, ::2].astype(int) - plain[45:135, 160:]).mean() < 6
+    qtbot.waitUntil(lambda: "320x180" in window.framing.granted.text(), timeout=PATIENCE_MS)
+
+
+def test_the_fit_is_offered_where_something_is_cut(window: Window) -> None:
+    fit = window.framing.fields["crop_fit"]
+    assert not fit.isVisible()
+    field(window, "crop", SidesField).sides[3].setValue(10)
+    assert fit.isVisible()
+    fit.wished.emit(CropFit.PART)
+    assert window.settings.input.crop_fit is CropFit.PART
+    field(window, "crop", SidesField).reset.click()
+    assert not any(window.settings.input.crop)
+    assert field(window, "crop", SidesField).sides[3].value() == 0
+
+
+def test_a_crop_of_all_is_refused_in_words_and_the_field_shows_what_is(window: Window, qtbot: Any) -> None:
+    sides = field(window, "crop", SidesField).sides
+    sides[0].setValue(90)
+    sides[2].setValue(30)
+    assert window.settings.input.crop == (0.9, 0, 0, 0)
+    assert sides[2].value() == 0
+    assert "no more" in window.message.text()
+
+
+def test_a_held_arrow_is_typed_in_and_counts(window: Window, qtbot: Any) -> None:
+    top = field(window, "crop", SidesField).sides[1]
+    top.setFocus()
+    top.selectAll()
+    qtbot.keyClicks(top, "15")
+    assert window.settings.input.crop[1] == 0  # it is being typed
+    qtbot.keyClick(top, Qt.Key.Key_Return)
+    assert window.settings.input.crop[1] == 0.15
+    qtbot.keyClick(top, Qt.Key.Key_Up)
+    assert window.settings.input.crop[1] == 0.16
+
+
+def test_exposure_is_offered_as_the_camera_has_it(window: Window) -> None:
+    exposure = window.framing.exposure
+    assert isinstance(exposure, ExposureField)
+    exposure.offer(Exposure((), 0, 0))
+    model = exposure.mode.box.model()
+    assert [bool(model.index(at, 0).flags() & Qt.ItemFlag.ItemIsEnabled) for at in range(3)] == [True, False, False]
+    exposure.offer(Exposure((MANUAL, APERTURE_PRIORITY), 0.3, 204.7))
+    model = exposure.mode.box.model()
+    assert all(model.index(at, 0).flags() & Qt.ItemFlag.ItemIsEnabled for at in range(3))
+    exposure.mode.wished.emit(float(FIXED_MS))
+    assert window.settings.input.exposure_ms == FIXED_MS
+    exposure.time.wished.emit(8)
+    assert window.settings.input.exposure_ms == 8
+    assert exposure.mode.box.currentData() == FIXED_MS
+    exposure.mode.reset.click()
+    assert window.settings.input.exposure_ms is None
+
+
+def test_a_camera_that_is_none_has_no_exposure(window: Window, qtbot: Any) -> None:
+    qtbot.waitUntil(lambda: window.framing.exposure.isHidden(), timeout=PATIENCE_MS)
+
+
+def test_what_was_asked_is_said() -> None:
+    assert asked_text({"width": 640, "height": 480, "fps": 30.0, "fourcc": "MJPG"}) == "640×480, 30 fps, MJPG"
+    assert asked_text({"fps": 29.97}) == "29.97 fps"
+    assert asked_text({}) == ""

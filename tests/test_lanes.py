@@ -1,0 +1,475 @@
+"""Several lanes: who gets a frame, in what order frames come out, and what happens when a lane is late, fails or has no memory left."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engines.device.checking import CheckingDevice
+from engines.device.contract import Device
+from engines.device.host import HostDevice
+from engines.device.simulated import SimulatedDevice
+from engines.errors import DeviceError, DeviceMemoryError
+from engines.face import Patch
+from engines.mesh.topology import topology
+from rt.audio import AudioBus
+from rt.capture import CaptureRequest, open_spec
+from rt.clock import ManualClock, MonotonicClock
+from rt.economy import MEMORY_STEPS, Economy
+from rt.errors import LaneError
+from rt.frame import FaceState, Frame, TrackedFace, VideoFormat
+from rt.lane import Lane
+from rt.lanes import SLOWEST, Lanes
+from rt.line import Line
+from rt.metrics import Metrics
+from rt.options import Look, OnLost
+from rt.order import Sequence as Order
+from rt.tracking import Tracking
+from rt.wardrobe import Wardrobe
+
+WORN, MS, MB = 255, 1_000_000, 1_000_000
+FACE = (topology().shape * 20 + [80, 45, 0]).astype(np.float32)
+MIDDLE = np.s_[35:55, 70:90]
+
+
+class Scripted:
+    """A tracker that says of the same face what ``state`` says of a picture's number."""
+
+    patience = 1
+
+    def __init__(self, state: Callable[[int], FaceState] = lambda number: FaceState.SEEN, faces: int = 1) -> None:
+        self._state = state
+        self._faces = faces
+        self._number = -1
+
+    def update(self, image: np.ndarray, captured_ns: int) -> tuple[TrackedFace, ...]:
+        self._number += 1
+        return tuple(TrackedFace(n, FACE, self._state(self._number), 1.0) for n in range(1, self._faces + 1))
+
+
+@dataclass
+class Painting:
+    """A swapper that paints a white square over the face, after ``act`` was called with the time of the picture."""
+
+    act: Callable[[int], None] = lambda captured_ns: None
+    name: str = "painting"
+    needs_photo: bool = False
+
+    def swap(self, image: np.ndarray, points: np.ndarray, identity: Any, face_id: int, captured_ns: int) -> Patch:
+        self.act(captured_ns)
+        return Patch(np.full((20, 20, 3), WORN, np.uint8), np.full((20, 20), 255, np.uint8), 70, 35)
+
+    def forget(self, face_id: int) -> None:
+        """Nothing is remembered."""
+
+
+class Hungry(Painting):
+    """Takes so much of a device's memory for every face of a picture."""
+
+    def __init__(self, device: SimulatedDevice, nbytes: int, smaller: Hungry | None = None) -> None:
+        super().__init__(self._eat)
+        self.smaller = smaller
+        self._device = device
+        self._nbytes = nbytes
+        self._eaten = ExitStack()
+        self._at_ns = -1
+
+    def _eat(self, captured_ns: int) -> None:
+        if captured_ns != self._at_ns:
+            self._eaten.close()
+        self._at_ns = captured_ns
+        self._eaten.enter_context(self._device.memory(self._nbytes))
+
+
+class Enhancing:
+    """Does nothing."""
+
+    name = "enhancing"
+
+    def enhance(self, image: np.ndarray, points: np.ndarray) -> Patch | None:
+        return None
+
+
+class Keeping:
+    """A sink that keeps numbers and the middle of pictures, and says when it has so many."""
+
+    name = "keeping"
+    lossless = True
+
+    def __init__(self) -> None:
+        self.seqs: list[int] = []
+        self.middles: list[np.ndarray] = []
+        self.repeated: list[bool] = []
+
+    def open(self, video: VideoFormat) -> None: ...
+
+    def write(self, frame: Frame) -> None:
+        self.middles.append(frame.pixels[MIDDLE].copy())
+        self.repeated.append(frame.repeated)
+        self.seqs.append(frame.seq)
+
+    def deadline_ns(self) -> int | None:
+        return None
+
+    def idle(self, now_ns: int) -> None: ...
+
+    def close(self) -> None: ...
+
+    def statistics(self) -> dict[str, Any]:
+        return {}
+
+
+@contextmanager
+def running(
+    devices: Sequence[Device], looks: Sequence[Look], *, frames: int | None = None, tracker: Any = None
+) -> Iterator[tuple[Line, Metrics, Keeping]]:
+    clock, metrics, sink = MonotonicClock(), Metrics(), Keeping()
+    lanes = [Lane(device, clock) for device in devices]
+    source = open_spec("synthetic:size=160x90,fps=100" + (f",frames={frames}" if frames else ""), CaptureRequest(), clock)
+    line = Line(source, Tracking(tracker or Scripted(), metrics, clock), lanes, [sink], looks, clock, metrics, AudioBus())
+    line.start()
+    try:
+        yield line, metrics, sink
+    finally:
+        line.stop()
+        assert line.wait(60)
+        line.join()
+    assert sink.seqs == sorted(set(sink.seqs)), "numbers only rise"
+    seen = metrics.snapshot()
+    if line.error is None:
+        assert seen.frames_in == seen.frames_out + sum(seen.dropped.values()), "every frame is shown or counted"
+    assert len(sink.seqs) == seen.frames_out
+    assert line._ring is not None
+    assert line._ring.free == len(line._ring)
+
+
+def until(line: Line, happened: Callable[[], bool]) -> None:
+    while not happened():
+        assert not line.wait(0.005), line.error
+
+
+def worn(swapper: Any, **more: Any) -> Look:
+    return Look(swapper, "white", **more)
+
+
+# --- order ---
+
+
+def frame_of(seq: int) -> Frame:
+    return Frame(np.zeros((2, 2, 3), np.uint8), seq, 0)
+
+
+@given(st.permutations(range(8)), st.sets(st.integers(0, 7)), st.lists(st.integers(0, 9), min_size=8, max_size=8))
+@settings(deadline=None)
+def test_whatever_the_lanes_do_frames_come_out_in_order_and_none_is_lost_silently(
+    arrivals: list[int], lost: set[int], late: list[int]
+) -> None:
+    """``late``: by how much each comes after its turn; deadlines are 5 after it was dealt."""
+    order, shown, refused, now = Order(), [], [], 0
+    for seq in range(8):
+        order.expect(seq, 5)
+    for seq in arrivals:
+        now = max(now, late[seq])
+        if seq in lost:
+            order.give_up(seq)
+        elif not order.arrive(frame_of(seq)):
+            refused.append(seq)
+        while (frame := order.next(now)) is not None:
+            shown.append(frame.seq)
+    assert shown == sorted(shown)
+    assert sorted([*shown, *refused, *lost]) == list(range(8))
+    assert len(order) == 0
+    if now < 5:
+        assert not refused, "nobody is late before the deadline"
+
+
+def test_a_late_frame_holds_the_others_until_its_deadline_and_not_longer() -> None:
+    order = Order()
+    order.expect(0, 100)
+    order.expect(1, 200)
+    assert order.wait_ns(0) is None, "nobody waits for it"
+    order.arrive(frame_of(1))
+    assert order.next(99) is None
+    assert order.wait_ns(90) == 10
+    shown = order.next(100)
+    assert shown is not None
+    assert shown.seq == 1
+    assert not order.arrive(frame_of(0))
+
+
+def test_without_a_deadline_the_order_waits_for_ever() -> None:
+    order = Order()
+    order.expect(0, None)
+    order.expect(1, None)
+    order.arrive(frame_of(1))
+    assert order.next(1 << 62) is None
+    assert order.wait_ns(0) is None
+
+
+# --- dealing ---
+
+
+def lanes_of(count: int) -> Lanes:
+    clock = ManualClock()
+    wardrobe = Wardrobe(Economy([Look()], lanes=count))
+    return Lanes([Lane(HostDevice(), clock) for _ in range(count)], wardrobe, clock, Metrics(), lambda: None)
+
+
+@given(st.lists(st.tuples(st.one_of(st.none(), st.integers(1, 50)), st.booleans(), st.integers(0, 60)), min_size=1, max_size=4))
+@settings(deadline=None, max_examples=60)
+def test_a_frame_goes_to_the_lane_that_will_finish_first(plan: list[tuple[int | None, bool, int]]) -> None:
+    """Each lane: its milliseconds a frame where known, whether it works on one, and for how long already."""
+    lanes = lanes_of(len(plan))
+    known = [work for work, _, _ in plan if work is not None]
+    usual = sum(known) / len(known) if known else 0
+    now, finishes = 100, []
+    lanes._clock.advance(now * MS)  # type: ignore[attr-defined]
+    for runner, (work, busy, since) in zip(lanes._runners, plan, strict=True):
+        runner.work_ns = None if work is None else work * MS
+        runner.begun_ns, runner.last_ns = (now - since) * MS if busy else None, now * MS
+        each = usual if work is None else work
+        finishes.append((max(now, now - since + each) if busy else now) + each)
+    lanes.deal(frame_of(0))
+    dealt = [place for place, runner in enumerate(lanes._runners) if runner.waiting is not None]
+    quick = [finish for (work, _, _), finish in zip(plan, finishes, strict=True) if work is None or work <= SLOWEST * min(known)]
+    assert len(dealt) == 1
+    assert finishes[dealt[0]] == pytest.approx(min(quick))
+    lanes.end()
+
+
+def test_the_first_frame_of_a_lane_says_nothing_of_its_speed() -> None:
+    lanes = lanes_of(1)
+    (runner,) = lanes._runners
+    runner.learn(2_000 * MS, 0)
+    assert runner.work_ns is None
+    for _ in range(60):
+        runner.learn(10 * MS, 0)
+    assert runner.work_ns == pytest.approx(10 * MS)
+    lanes.end()
+
+
+def shown_in(seconds: float, works_ms: Sequence[float], jitter: Sequence[float], track_ms: float = 2.0) -> list[int]:
+    """Numbers of the frames that lanes of these speeds show, on a clock of numbers: the threads' own steps, one after the other."""
+    lanes = lanes_of(len(works_ms))
+    clock, shown, under_way = lanes._clock, [], {}
+    assert isinstance(clock, ManualClock)
+    tracked_ns, seq = 0, 0
+    while clock.now_ns() < seconds * 1e9:
+        clock.advance(MS // 2)
+        now_ns = clock.now_ns()
+        for runner, (frame, done_ns) in list(under_way.items()):
+            if now_ns >= done_ns:
+                del under_way[runner]
+                lanes._bring(runner, frame, True)
+        for runner in lanes._runners:
+            if runner.waiting is not None and runner not in under_way:
+                frame = lanes._next(runner)
+                assert frame is not None
+                spent_ms = works_ms[runner.number] * (1 + jitter[frame.seq % len(jitter)])
+                under_way[runner] = (frame, now_ns + round(spent_ms * MS))
+        while (out := lanes._order.next(now_ns)) is not None:
+            shown.append(out.seq)
+        if tracked_ns and now_ns >= tracked_ns:
+            lanes.deal(frame_of(seq))
+            seq, tracked_ns = seq + 1, 0
+        elif not tracked_ns and lanes._is_wanted():
+            tracked_ns = now_ns + round(track_ms * MS)
+    lanes.end()
+    return shown
+
+
+@given(st.lists(st.floats(-0.2, 0.2), min_size=3, max_size=7), st.integers(12, 60))
+@settings(deadline=None, max_examples=20)
+def test_two_lanes_show_almost_twice_as_many_frames_in_order_and_none_late(jitter: list[float], work_ms: int) -> None:
+    one, two = shown_in(6, [work_ms], jitter), shown_in(6, [work_ms] * 2, jitter)
+    assert two == list(range(len(two)))
+    assert len(two) >= 1.9 * len(one)
+
+
+def test_a_slow_lane_beside_a_quick_one_takes_what_the_quick_one_cannot() -> None:
+    alone, both = shown_in(6, [20], [0]), shown_in(6, [20, 60], [0])
+    assert both == sorted(both)
+    assert len(both) > 1.2 * len(alone)
+
+
+@pytest.mark.parametrize("slow_ms", [90, 300, 1000])
+def test_a_lane_that_is_too_slow_does_not_hold_up_the_quick_one(slow_ms: int) -> None:
+    """But for the frame that finds it out, and one when that is forgotten."""
+    alone, both = shown_in(15, [20], [0]), shown_in(15, [20, slow_ms], [0])
+    assert both == sorted(both)
+    assert len(both) > 0.9 * len(alone)
+
+
+# --- the line over several lanes ---
+
+
+@pytest.mark.parametrize("kind", ["host", "simulated", "checking"])
+def test_lanes_of_any_speed_keep_the_order(kind: str) -> None:
+    times = [{"compute": 4.0}, {"compute": 9.0}, {"compute": 1.0}]
+    made: dict[str, Callable[[dict[str, float]], Device]] = {
+        "host": lambda _: HostDevice(),
+        "simulated": SimulatedDevice,
+        "checking": lambda which: CheckingDevice(SimulatedDevice(which)),
+    }
+    devices = [made[kind](which) for which in times]
+    with running(devices, [worn(Painting()) for _ in devices], frames=60) as (line, _, sink):
+        assert line.wait(60)
+    assert line.error is None
+    assert all((middle == WORN).all() for middle in sink.middles)
+    facts = line.lanes.facts()
+    assert sum(lane["frames"] for lane in facts.values()) == len(sink.seqs)
+    if kind == "checking":
+        for device in devices:
+            assert isinstance(device, CheckingDevice)
+            assert {count.synchronisations for count in device.frames} <= {1}
+
+
+def test_a_frame_that_is_late_is_dropped_and_counted_and_the_others_go_on() -> None:
+    gate, held = threading.Event(), threading.Event()
+
+    def hold(captured_ns: int) -> None:
+        if not held.is_set():
+            held.set()
+            gate.wait()
+
+    look = [worn(Painting(hold)), worn(Painting())]
+    with running([SimulatedDevice({}, "slow"), SimulatedDevice({}, "quick")], look) as (line, metrics, sink):
+        until(line, held.is_set)
+        seen = len(sink.seqs)
+        until(line, lambda: len(sink.seqs) > seen + 20)
+        assert "late" not in metrics.snapshot().dropped
+        gate.set()
+        until(line, lambda: metrics.snapshot().dropped.get("late", 0) == 1)
+
+
+def failing(times: int, *, after: int = 3) -> Callable[[int], None]:
+    calls = iter(range(1 << 30))
+
+    def fail(captured_ns: int) -> None:
+        if after <= next(calls) < after + times:
+            raise DeviceError("the card fell off")
+
+    return fail
+
+
+def test_a_lane_that_fails_is_taken_out_the_others_go_on_and_it_comes_back() -> None:
+    devices = [SimulatedDevice({"compute": 5.0}, "one"), SimulatedDevice({"compute": 5.0}, "two")]
+    with running(devices, [worn(Painting(failing(1))), worn(Painting())]) as (line, metrics, sink):
+        until(line, lambda: line.lanes.facts()["one"]["failures"] == 1)
+        seen = len(sink.seqs)
+        until(line, lambda: len(sink.seqs) > seen + 5)
+        said = line.lanes.facts()["one"]
+        assert (said["state"], said["error"]) == ("retrying", "the card fell off")
+        done = said["frames"]
+        until(line, lambda: line.lanes.facts()["one"]["frames"] > done)
+        assert metrics.snapshot().dropped["lane:one"] == 1
+        assert line.lanes.facts()["one"]["state"] == "on"
+    assert line.error is None
+    assert all((middle == WORN).all() for middle in sink.middles), "what it failed on is not shown half done"
+
+
+def test_with_all_lanes_gone_the_line_ends_and_says_which_failed_with_what() -> None:
+    devices = [SimulatedDevice({"compute": 5.0}, "one"), SimulatedDevice({"compute": 5.0}, "two")]
+    with running(devices, [worn(Painting(failing(1000))), worn(Painting(failing(1000)))]) as (line, _, _):
+        assert line.wait(60)
+    assert isinstance(line.error, LaneError)
+    assert str(line.error) == "no device is left to work on pictures: one: the card fell off; two: the card fell off"
+
+
+def test_the_only_lane_s_error_is_the_line_s() -> None:
+    with running([HostDevice()], [worn(Painting(failing(1000)))]) as (line, _, _):
+        assert line.wait(60)
+    assert isinstance(line.error, DeviceError)
+    assert str(line.error) == "the card fell off"
+
+
+@given(st.integers(0, 60), st.integers(0, 1))
+@settings(deadline=None, max_examples=12)
+def test_whichever_call_fails_on_one_of_two_lanes_every_frame_is_shown_or_counted(number: int, which: int) -> None:
+    number += 3 + (16 if which == 0 else 0)  # streams, and the slots, which the first device makes
+    devices = [CheckingDevice(SimulatedDevice({}, str(place)), fail_at=number if place == which else None) for place in range(2)]
+    with running(devices, [Look(), Look()], frames=12) as (line, _, _):
+        assert line.wait(60)
+    facts = line.lanes.facts()
+    other = f"checking:{1 - which}"
+    assert facts[other].get("error") is None
+    assert line.error is None or f"call {number}," in str(line.error)  # only where it failed to close
+
+
+@pytest.mark.parametrize("lost", [FaceState.HELD, FaceState.LOST])
+def test_freeze_shows_the_last_good_picture_of_whichever_lane_and_never_the_face(lost: FaceState) -> None:
+    """Each of five pictures in a row without the face, on lanes of different speed."""
+    tracker = Scripted(lambda number: lost if number % 10 > 5 else FaceState.SEEN)
+    devices = [SimulatedDevice({"compute": 7.0}), SimulatedDevice({"compute": 2.0})]
+    looks = [worn(Painting(), on_lost=OnLost.FREEZE) for _ in devices]
+    with running(devices, looks, frames=60, tracker=tracker) as (line, _, sink):
+        assert line.wait(60)
+    assert any(sink.repeated)
+    assert not all(sink.repeated)
+    good = None
+    for middle, repeated in zip(sink.middles, sink.repeated, strict=True):
+        assert (middle == WORN).all()
+        if repeated:
+            assert np.array_equal(middle, good), "the last good one, in order"
+        good = middle
+
+
+def test_a_replaced_look_is_released_when_no_lane_works_with_it() -> None:
+    gate, inside = threading.Event(), threading.Event()
+
+    def hold(captured_ns: int) -> None:
+        inside.set()
+        gate.wait()
+
+    with running([SimulatedDevice({}, "one"), SimulatedDevice({}, "two")], [worn(Painting(hold)), worn(Painting())]) as (line, _, _):
+        until(line, inside.is_set)
+        released = line.update(worn(Painting()), worn(Painting()))
+        assert not released.is_set()
+        again = line.update(worn(Painting()), worn(Painting()))
+        assert not again.is_set()
+        gate.set()
+        assert released.wait(30)
+        assert again.wait(30)
+    assert line.update(Look()).is_set(), "nobody works any more"
+
+
+# --- memory ---
+
+
+def test_without_memory_a_lane_gives_up_the_written_steps_and_goes_on_while_the_other_keeps_its_look() -> None:
+    """The small device has room for one face of the smaller swap; both lanes are asked for three of the larger, and to enhance them."""
+    small = SimulatedDevice({"compute": 1.0}, "small", memory_bytes=1000 * MB)
+    large = SimulatedDevice({"compute": 1.0}, "large", memory_bytes=9000 * MB)
+
+    def look(device: SimulatedDevice) -> Look:
+        return Look(Hungry(device, 1100 * MB, Hungry(device, 400 * MB)), "white", faces=3, enhancer=Enhancing())
+
+    with running([small, large], [look(small), look(large)], tracker=Scripted(faces=3)) as (line, metrics, _):
+        until(line, lambda: len(line.economy.changes) == 3)
+        seen = line.lanes.facts()["small"]["frames"]
+        until(line, lambda: line.lanes.facts()["small"]["frames"] > seen + 3)
+        assert metrics.snapshot().dropped["lane:small"] == 3
+        assert line.economy.look(1).enhancer is not None
+        assert line.economy.look(1).faces == 3
+    assert [change.step for change in line.economy.changes] == list(MEMORY_STEPS)
+    assert all("small: " in change.why and "were asked for" in change.why for change in line.economy.changes)
+    assert line.error is None
+    assert line.lanes.facts()["small"]["failures"] == 0
+
+
+def test_where_nothing_is_left_to_give_up_the_line_says_what_to_do() -> None:
+    def full(captured_ns: int) -> None:
+        raise DeviceMemoryError("12 MB were asked for")
+
+    with running([HostDevice()], [worn(Painting(full))]) as (line, _, _):
+        assert line.wait(60)
+    assert isinstance(line.error, DeviceMemoryError)
+    assert "host has no memory left and nothing more of the look to give up (12 MB were asked for); close other programs" in str(line.error)
