@@ -8,6 +8,8 @@ from dataclasses import replace
 from app.parts import Parts
 from app.settings import InputSettings, Settings
 from engines.detect.contract import Detector
+from engines.device.contract import Device
+from engines.device.kinds import compositor_of
 from engines.family import Kind
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
@@ -18,6 +20,7 @@ from rt.capture.framing import FramedSource, Framing
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.badge import Badge
+from rt.compose.contract import Compositor, compositors
 from rt.options import Look
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
@@ -148,3 +151,12 @@ def tracker(settings: Settings, detector: Detector, mesh: FaceMesh) -> Tracker:
 def budget(settings: Settings) -> BudgetOptions | None:
     """None where nothing is to be given up."""
     return BudgetOptions(budget_ms=settings.run.budget_ms) if settings.run.budget_ms else None
+
+
+def compositor(name: str, device: Device) -> Compositor | None:
+    """What composes on the device called ``name``; None where the processor does. Compiles: seconds. Raises ``DeviceError``."""
+    kind = compositor_of(name)
+    if not kind:
+        return None
+    with device.current():
+        return compositors[kind]()

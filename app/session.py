@@ -20,6 +20,7 @@ from app.settings import Settings
 from app.usage import UsageSampler, process_age_s
 from app.worn import Worn
 from engines.device.kinds import open_device
+from engines.errors import DeviceError
 from engines.landmarks.facemesh import FaceMesh
 from engines.session import ModelUse
 from rt.audio import AudioBus
@@ -27,6 +28,7 @@ from rt.clock import Clock, MonotonicClock
 from rt.lane import Lane, Witness
 from rt.line import Line
 from rt.metrics import Metrics, Snapshot
+from rt.options import Look
 from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner
 from rt.tracking import Tracking
@@ -80,7 +82,12 @@ class LiveSession:
         self._worn = Worn(settings, self._devices, detector, self._mesh)
         self._tracker = build.tracker(settings, detector, self._mesh)
         tracking = Tracking(self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms)
-        lanes = [Lane(device, self._clock, slow_ms=settings.run.slow_ms, witness=witness) for device in self._devices]
+        self._compositors = tuple(map(build.compositor, settings.run.devices, self._devices))
+        self._check(self._worn.looks)
+        lanes = [
+            Lane(device, self._clock, slow_ms=settings.run.slow_ms, witness=witness, compositor=compositor)
+            for device, compositor in zip(self._devices, self._compositors, strict=True)
+        ]
         sinks = [*self._outlets.sinks, *further_sinks]
         self.line = Line(
             self._source,
@@ -217,6 +224,7 @@ class LiveSession:
         try:
             detector = build.detector(settings, tracking)
             worn = Worn(settings, self._devices, detector, FaceMesh())
+            self._check(worn.looks)
         except BaseException:  # raised on; what was opened for nothing is not kept
             tracking.close()
             raise
@@ -227,6 +235,13 @@ class LiveSession:
         self._tracking, self._worn = tracking, worn
         released.wait(RELEASE_S)
         self._close_retired()
+
+    def _check(self, looks: Sequence[Look]) -> None:
+        """Raises ``DeviceError`` for a look that cannot be composed where it is to be."""
+        for name, compositor, look in zip(self.settings.run.devices, self._compositors, looks, strict=True):
+            why = "" if compositor is None else compositor.refusal(look)
+            if why:
+                raise DeviceError(f"{name} cannot show this look: {why}; choose another --device, or leave that out")
 
     def _close_retired(self) -> None:
         for released, parts in self._retired:
