@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 from app.parts import Parts
-from app.settings import InputSettings, Settings
+from app.settings import InputSettings, Settings, SourceSettings
 from engines.detect.contract import Detector
 from engines.device.contract import Device
 from engines.device.kinds import compositor_of
 from engines.family import Kind
+from engines.identity.contract import Recogniser
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
-from engines.swap.contract import Swapper
+from engines.swap.contract import ScalableSwapper, Swapper
 from rt.budget import BudgetOptions
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.framing import FramedSource, Framing
@@ -21,7 +24,7 @@ from rt.clock import Clock
 from rt.compose import host
 from rt.compose.badge import Badge
 from rt.compose.contract import Compositor, compositors
-from rt.options import Look
+from rt.options import Look, Role
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
@@ -51,16 +54,66 @@ def detector(settings: Settings, here: Parts) -> Detector:
 
 
 def look(settings: Settings, here: Parts, detector: Detector, mesh: FaceMesh) -> Look:
-    """The swapper and the identity it is to draw; nothing is drawn without a source photo, unless the swapper needs none."""
+    """The swapper and the identities it is to draw; nothing is drawn without a source photo, unless the swapper needs none."""
     unworn = unworn_look(settings, here)
     assert unworn.swapper is not None
-    if not settings.source.photos and unworn.swapper.needs_photo:
-        return Look(opacity=unworn.opacity, on_lost=unworn.on_lost)
+    wanted = worn_sources(settings, unworn.swapper)
+    if not wanted:
+        return dressed(Look(opacity=unworn.opacity, on_lost=unworn.on_lost), settings, {})
     with ThreadPoolExecutor(1, "warm-up") as beside:
         warm = beside.submit(_warm_up, unworn.swapper)
-        faces = load_source(settings.source.photos, settings.source.face, detector, mesh)
+        faces = {source: load_source(source.photos, source.face, detector, mesh) for source in wanted}
         warm.result()
-    return replace(unworn, identity=unworn.swapper.prepare(faces))
+    return dressed(unworn, settings, {source: unworn.swapper.prepare(found) for source, found in faces.items()})
+
+
+def worn_sources(settings: Settings, swapper: Swapper) -> tuple[SourceSettings, ...]:
+    """The faces that somebody may wear, each once."""
+    has_one = not settings.people.each and (settings.source.photos or not swapper.needs_photo)
+    everybody = (settings.source,) if has_one else ()
+    return tuple(dict.fromkeys([*everybody, *settings.people.sources]))
+
+
+def redressed(look: Look, before: Settings, settings: Settings) -> Look:
+    """``look`` of the settings ``before`` with people as ``settings`` have them; faces that were worn before stay prepared.
+
+    Hundreds of milliseconds for each that is new. Raises as ``look`` does.
+    """
+    known = identities_of(look, before)
+    if look.swapper is not None:
+        wanted = worn_sources(settings, look.swapper)
+        known |= _prepared([source for source in wanted if source not in known], look.swapper, settings)
+    return dressed(look, settings, known)
+
+
+def _prepared(sources: Sequence[SourceSettings], swapper: Swapper, settings: Settings) -> dict[SourceSettings, Any]:
+    """With a detector and a mesh of its own: the line works with the others meanwhile."""
+    if not sources:
+        return {}
+    here = parts(settings)
+    try:
+        finds, mesh = detector(settings, here), FaceMesh()
+        return {source: swapper.prepare(load_source(source.photos, source.face, finds, mesh)) for source in sources}
+    finally:
+        here.close()
+
+
+def identities_of(look: Look, settings: Settings) -> dict[SourceSettings, Any]:
+    """What was prepared for ``look``, which was made of ``settings``."""
+    people = settings.people
+    known = dict(zip(people.each, look.seats, strict=False))
+    known |= {person.source: look.roles[person.number].identity for person in people.named if person.source is not None}
+    known[settings.source] = look.identity
+    return {source: identity for source, identity in known.items() if identity is not None}
+
+
+def dressed(look: Look, settings: Settings, identities: Mapping[SourceSettings, Any]) -> Look:
+    """``look`` with the people of ``settings``; a face that is not among ``identities`` is not worn."""
+    people = settings.people
+    seats = tuple(identities.get(source) for source in people.each)
+    own = {person.number: identities.get(person.source) for person in people.named if person.source is not None}
+    roles = {person.number: Role(person.wear, own.get(person.number)) for person in people.named}
+    return replace(look, identity=identities.get(settings.source), roles=roles, others=Role(people.others), seats=seats)
 
 
 def _warm_up(swapper: Swapper) -> None:
@@ -87,6 +140,18 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
     )
 
 
+def remarks(settings: Settings, look: Look) -> tuple[str, ...]:
+    """What of ``settings`` does nothing here, or shows a face that somebody may think hidden: a sentence each, for the user."""
+    said: list[str] = []
+    if look.swapper is None or not look.swaps:
+        return ("no --source was given: the picture passes as it is, with the face that is filmed",)
+    if settings.source.photos and not look.swapper.needs_photo:
+        said.append(f"{look.swapper.name} draws one person alone: --source is not used")
+    if settings.look.pixel_boost > 1 and (not isinstance(look.swapper, ScalableSwapper) or look.swapper.smaller is None):
+        said.append(f"{look.swapper.name} has one size: --pixel-boost changes nothing")
+    return tuple(said)
+
+
 def restyled(look: Look, settings: Settings) -> Look:
     """``look`` with what takes no other part: its parts and its identity stay."""
     chosen = settings.look
@@ -99,6 +164,7 @@ def restyled(look: Look, settings: Settings) -> Look:
         colour_match=chosen.colour_match,
         sharpness=chosen.sharpness,
         badge=_badge(settings, look.badge),
+        faces=chosen.max_faces,
     )
 
 
@@ -109,10 +175,12 @@ def _badge(settings: Settings, before: Badge | None = None) -> Badge | None:
     return before if made == before else made
 
 
-def takes_other_parts(before: Settings, after: Settings) -> bool:
-    """Whether ``restyled`` is not enough."""
+def takes_other_parts(look: Look, before: Settings, after: Settings) -> bool:
+    """Whether ``restyled`` and ``redressed`` are not enough for ``look``, which was made of ``before``."""
     same = {name: getattr(before.look, name) for name in RESTYLED}
-    return before.source != after.source or after.look.model_copy(update=same) != before.look
+    takes_others = after.look.model_copy(update=same) != before.look or before.people.recogniser != after.people.recogniser
+    first_worn = look.swapper is None and bool(after.people.sources)
+    return takes_others or first_worn or before.source != after.source
 
 
 def source(settings: Settings, clock: Clock) -> FramedSource:
@@ -146,6 +214,13 @@ def track_options(settings: Settings) -> TrackOptions:
 
 def tracker(settings: Settings, detector: Detector, mesh: FaceMesh) -> Tracker:
     return Tracker(detector, mesh, track_options(settings))
+
+
+def recogniser(settings: Settings, here: Parts) -> Recogniser | None:
+    """What knows people again. Raises ``ModelError`` for one that is not here, or is of another kind."""
+    wanted = settings.people.recogniser
+    made: Recogniser | None = None if wanted is None else here.named(Kind.IDENTITY, wanted)
+    return made
 
 
 def budget(settings: Settings) -> BudgetOptions | None:

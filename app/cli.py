@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import itertools
 import sys
@@ -23,9 +24,11 @@ from app.engines_cli import engines
 from app.errors import AppError, UsageError
 from app.face_options import FaceOptions, LookOptions
 from app.faces_cli import faces, photos_of
-from app.live_options import CONTROL_PORT, FIRST_FREE, input_settings, streams_of, usage, virtual_camera_setting
+from app.gui import Opening
+from app.live_options import CONTROL_PORT, FIRST_FREE, asks_for_nothing, input_settings, streams_of, usage, virtual_camera_setting
 from app.loading import loading
 from app.models_cli import models
+from app.people_options import PeopleOptions
 from app.preset_options import fill_from_preset
 from app.presets_cli import presets
 from app.settings import (
@@ -64,6 +67,7 @@ Switch = Parameter(negative="")
 DEFAULT_CAMERA = CameraOptions()
 DEFAULT_FACE = FaceOptions()
 DEFAULT_LOOK = LookOptions()
+NOBODY_IN_PARTICULAR = PeopleOptions()
 
 
 @app.default
@@ -89,6 +93,7 @@ def live(
     null: Annotated[bool, Switch] = False,
     bitrate: str | None = None,
     look: LookOptions = DEFAULT_LOOK,
+    people: PeopleOptions = NOBODY_IN_PARTICULAR,
     seconds: float | None = None,
     device: str = "host",
     build_engines: Annotated[bool, Switch] = False,
@@ -98,6 +103,7 @@ def live(
     json: Annotated[bool, Switch] = False,
     minimised: Annotated[bool, Switch] = False,
     live: Annotated[bool, Switch] = False,
+    as_left: Annotated[bool, Parameter(negative="", show=False)] = False,
     verbose: Annotated[bool, Switch] = False,
 ) -> int:
     """Opens the window, or with --headless goes live at once: the face of SOURCE on the person in INPUT, to every output that is named.
@@ -159,12 +165,16 @@ def live(
         open the window minimised, into the system's tray where there is one.
     live
         have the window go live at once.
+    as_left
+        open the window as it was left; meant where nothing about the picture is asked for.
     verbose
         more log lines.
     """
     console.set_up_logging(verbose)
+    worn = SourceSettings(photos=photos_of(source), face=source_face)
     settings = Settings(
-        source=SourceSettings(photos=photos_of(source), face=source_face),
+        source=worn,
+        people=people.settings(worn),
         input=input_settings(input, size, fps, fourcc, camera.settings(), loop, timecode),
         look=LookSettings(**look.settings()),
         output=OutputSettings(
@@ -180,7 +190,7 @@ def live(
         ),
     )
     if not headless:
-        return _open_window(settings, control, minimised, live)
+        return _open_window(settings, Opening(restore=as_left, minimised=minimised, live=live, control=control))
     if not settings.output:
         raise UsageError("no output was given; add --virtual-camera, --rtmp URL, --to NAME, --record FILE or --null")
     return _run(settings, json) if control is None else _run_controlled(settings, control, json)
@@ -469,19 +479,28 @@ def bench_lanes(
 
 
 @app.command
-def doctor(*, json: Annotated[bool, Switch] = False) -> int:
+def doctor(*, text: Annotated[bool, Switch] = False, json: Annotated[bool, Switch] = False) -> int:
     """Says what this machine has and lacks, and how to mend it.
 
     Parameters
     ----------
+    text
+        print it to be passed on: without names of persons, files, devices and addresses.
     json
         print the result as JSON.
     """
     from app.doctor import examine, to_dict
 
     console.set_up_logging(False)
+    if text and json:
+        raise UsageError("--text and --json were given; --text is for people and --json for programs, give one of them")
     findings = examine()
-    console.print_json(to_dict(findings)) if json else console.print_findings(findings)
+    if text:
+        from app.diagnostics import examined
+
+        console.print_text(examined(findings))
+    else:
+        console.print_json(to_dict(findings)) if json else console.print_findings(findings)
     return 0
 
 
@@ -555,7 +574,7 @@ def _checked(arguments: Sequence[str]) -> list[str]:
     for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue="-"):
         if word == "--source" and following.startswith("-"):
             raise UsageError("--source was given without a photo; name at least one, or leave --source out to swap nothing")
-    return _with_defaults(arguments)
+    return [*_with_defaults(arguments), *(["--as-left"] if asks_for_nothing(arguments) else [])]
 
 
 def _with_defaults(arguments: Sequence[str]) -> list[str]:
@@ -582,8 +601,8 @@ def _run(settings: Settings, as_json: bool) -> int:
         from app.session import LiveSession
 
         session = LiveSession(settings)
-    if not settings.source.photos:
-        console.note("no --source was given: the picture passes as it is, with the face that is filmed")
+    for remark in session.remarks():
+        console.note(remark)
     report = run_session(session)
     _print(report, as_json)
     return _status(report)
@@ -599,18 +618,16 @@ def _run_controlled(settings: Settings, port: int, as_json: bool) -> int:
     return _status(report)
 
 
-def _open_window(settings: Settings, control: int | None, minimised: bool, live: bool) -> int:
+def _open_window(settings: Settings, opening: Opening) -> int:
     """One a user: a second says so, and brings the first to the front where it can."""
-    from app.gui import Opening, open_window
+    from app.gui import open_window
     from app.instance import Instance, bring_forward
 
-    if control is not None:
-        raise UsageError("--control goes with --headless in this version; add --headless, or leave --control out")
     with Instance() as instance:
         other = instance.claim()
         if other is not None:
             raise AppError(bring_forward(other))
-        return open_window(settings, Opening(restore=settings == Settings(), minimised=minimised, live=live))
+        return open_window(settings, dataclasses.replace(opening, announce=instance.announce))
 
 
 def _status(report: dict[str, Any]) -> int:

@@ -46,9 +46,12 @@ def note(message: object) -> None:
 
 
 def print_json(value: Any) -> None:
-    out.print_json(json.dumps(value, ensure_ascii=False)) if out.is_terminal else out.print(
-        json.dumps(value, indent=2, ensure_ascii=False), markup=False
-    )
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        text.encode(out.encoding)
+    except UnicodeEncodeError:  # in a C locale, or of a file name that is not UTF-8
+        text = json.dumps(value, indent=2)
+    out.print_json(text) if out.is_terminal else out.print(text, markup=False)
 
 
 def print_report(report: dict[str, Any]) -> None:

@@ -140,10 +140,10 @@ def watch(*, count: int | None = None, port: Port = None) -> int:
 
 @ctl.command
 def schema() -> int:
-    """Prints the JSON Schema of all that is said; needs no running ffrt."""
-    from app.control.messages import schema as made
+    """Prints the interface as OpenAPI, with JSON Schemas of all that is said; needs no running ffrt."""
+    from app.control.openapi import document
 
-    console.print_json(made())
+    console.print_json(document())
     return 0
 
 

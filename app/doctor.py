@@ -54,6 +54,15 @@ class Finding:
     """What was found, in a few words."""
     mend: str = ""
     """One sentence; empty where nothing needs to be done."""
+    personal: bool = False
+    """``what`` names things of the person's own."""
+    plain: bool = False
+    """``what`` names nothing of the person's own, whatever it looks like."""
+
+
+VIRTUAL_DEVICES = Path("/sys/devices/virtual/video4linux")
+EXCLUSIVE_CAPS = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
+"""Where Linux tells of v4l2loopback."""
 
 
 def examine() -> list[Finding]:
@@ -63,7 +72,7 @@ def examine() -> list[Finding]:
 
 def to_dict(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """JSON-ready."""
-    return [asdict(finding) for finding in findings]
+    return [{name: value for name, value in asdict(finding).items() if name not in ("personal", "plain")} for finding in findings]
 
 
 def _machine() -> list[Finding]:
@@ -95,34 +104,25 @@ def _cameras() -> list[Finding]:
                 "plug one in; on Linux your user must be in the group `video`; `--input synthetic:` needs none",
             )
         ]
-    return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras))]
+    return [Finding("cameras", State.OK, ", ".join(f"{camera.index} ({camera.name})" for camera in cameras), personal=True)]
 
 
-def _virtual_camera() -> list[Finding]:
+def virtual_camera() -> Finding:
+    """Whether a driver is there that other programs can choose as a camera."""
     name = "virtual camera"
     if importlib.util.find_spec("pyvirtualcam") is None:
-        return [Finding(name, State.MISSING, "pyvirtualcam is not installed", "run `pip install 'ffrt[vcam]'` (GPLv2)")]
+        return Finding(name, State.MISSING, "pyvirtualcam is not installed", "run `pip install 'ffrt[vcam]'` (GPLv2)")
     if platform.system() != "Linux":
-        return [
-            Finding(
-                name,
-                State.OK,
-                f"pyvirtualcam {importlib.metadata.version('pyvirtualcam')}; the driver is tried when it is used",
-                DRIVERS[platform.system()],
-            )
-        ]
-    devices = sorted(Path("/sys/devices/virtual/video4linux").glob("video*"))
+        version = importlib.metadata.version("pyvirtualcam")
+        return Finding(name, State.OK, f"pyvirtualcam {version}; the driver is tried when it is used", DRIVERS[platform.system()])
+    devices = sorted(VIRTUAL_DEVICES.glob("video*"))
     if not devices:
-        return [Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"])]
-    exclusive = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
+        return Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"], plain=True)
     text = ", ".join(f"/dev/{device.name}" for device in devices)
-    if exclusive.exists() and not exclusive.read_text().startswith("Y"):
-        return [
-            Finding(
-                name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", "reload v4l2loopback with exclusive_caps=1"
-            )
-        ]
-    return [Finding(name, State.OK, text)]
+    if EXCLUSIVE_CAPS.exists() and not EXCLUSIVE_CAPS.read_text().startswith("Y"):
+        mend = "reload v4l2loopback with exclusive_caps=1"
+        return Finding(name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", mend)
+    return Finding(name, State.OK, text)
 
 
 def _encoders() -> list[Finding]:
@@ -178,7 +178,7 @@ def _disk() -> list[Finding]:
 
 
 def _packages() -> list[Finding]:
-    return [Finding("packages", State.OK, ", ".join(f"{name} {version}" for name, version in versions().items()))]
+    return [Finding("packages", State.OK, ", ".join(f"{name} {version}" for name, version in versions().items()), plain=True)]
 
 
 PROBES: tuple[Callable[[], list[Finding]], ...] = (
@@ -186,7 +186,7 @@ PROBES: tuple[Callable[[], list[Finding]], ...] = (
     _packages,
     _models,
     _cameras,
-    _virtual_camera,
+    lambda: [virtual_camera()],
     _encoders,
     _gpu,
     _heic,

@@ -14,6 +14,7 @@ from engines.build.child import Progress
 from engines.build.crops import Framing, Pixels, read_crops, recorded_crops
 from engines.build.graph import parse_batch, parse_shape
 from engines.build.key import PRECISIONS, parse_target
+from engines.build.precision import QUANTIZERS, check_targets
 from engines.build.service import (
     DEFAULT_TARGETS,
     BuildOptions,
@@ -59,12 +60,16 @@ class Request:
     optimization_level: int | None = None
 
 
-def build(request: Request, report: Report) -> dict[str, Any]:
+def build(request: Request, report: Report, cancelled: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Builds the engine, or finds it built. JSON-ready. Raises ``UsageError`` and what the engines raise."""
     path = model_path(request.model)
     read_graph(path)  # a bad file is told before a missing package
+    options = options_of(request)
+    if options.runtime == "rtx":  # of the other one the GPU here is asked
+        check_targets(options.precision, options.targets)
+    _check_calibrated(request, options)
     started_s = time.monotonic()
-    entry, is_new = build_engine_of(path, options_of(request), EngineCache(), report=report)
+    entry, is_new = build_engine_of(path, options, EngineCache(), report=report, cancelled=cancelled)
     return {**entry.to_dict(), "built": is_new, "seconds": round(time.monotonic() - started_s, 3)}
 
 
@@ -157,6 +162,15 @@ def options_of(request: Request) -> BuildOptions:
             pixels=None if request.pixels is None else _pixels(request.pixels),
         ),
     )
+
+
+def _check_calibrated(request: Request, options: BuildOptions) -> None:
+    """Raises ``UsageError`` for a small precision without crops: two portraits do not show how far the values of other faces reach."""
+    if options.precision in QUANTIZERS and options.trial.crops is None:
+        raise UsageError(
+            f"--precision {options.precision} is set by how far a model's values reach on your face, and no crops of it are recorded; "
+            f"run `ffrt engines calibrate {request.model}` first, or give --crops DIR. fp16 needs none"
+        )
 
 
 def proof(entry: Entry) -> str:

@@ -161,6 +161,16 @@ class Gallery:
         names = ", ".join(identity.name for identity in known)
         raise GalleryError(f"no face in the gallery is called {name!r}; there are: {names}. `ffrt faces add PHOTO` adds one")
 
+    def wearing(self, source: SourceSettings) -> Identity | None:
+        """The face whose photos ``source`` names; None for other photos, for nobody, and where the gallery cannot be read."""
+        photos = set(source.photos)
+        try:
+            known = self.identities() if photos else ()
+        except StoreError as error:
+            log.warning("%s", error)
+            return None
+        return next((identity for identity in known if photos <= {photo.file for photo in identity.photos}), None)
+
     def holder(self, photos: Sequence[Path]) -> Identity | None:
         """The face that has all these photos already, whatever their files are called; None where none has, or one cannot be read."""
         try:

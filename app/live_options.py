@@ -14,6 +14,18 @@ FIRST_FREE = "auto"
 CONTROL_PORT = 17380
 """What `--control` means without a port: a script or a Stream Deck can be set up once."""
 
+ABOUT_THE_WINDOW = ("--minimised", "--live", "--verbose", "--control")
+"""Options that say nothing about the picture."""
+
+
+def asks_for_nothing(arguments: Sequence[str]) -> bool:
+    """Whether the window opens as it was left. `--input synthetic:` asks for something, though it is what is meant without it."""
+    is_port = [False, *(word == "--control" for word in arguments[:-1])]
+    return all(
+        word.partition("=")[0] in ABOUT_THE_WINDOW or (follows and word.isdigit())
+        for word, follows in zip(arguments, is_port, strict=False)
+    )
+
 
 def usage(parse: Callable[[str], Any], text: str) -> Any:
     """What ``parse`` makes of ``text``; its ``ValueError`` as a ``UsageError``."""

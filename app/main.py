@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import signal
+import sys
 
 from app.loading import loading
 
@@ -10,6 +12,9 @@ from app.loading import loading
 def main() -> None:
     """Until a session runs there is nothing to lose, so Ctrl-C ends the program at once and without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a letter that a terminal or a file of another encoding lacks is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     with loading():
         from app.cli import main as run
     run()

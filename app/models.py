@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engines.errors import ModelError
-from engines.family import Family, families
+from engines.family import Family, Kind, families
 from engines.registry import Registry
 from engines.store import embedded_models, verify
 from engines.store.catalog import Catalog, Commercial, Entry, load_catalog
-from engines.store.shelf import Card, Shelf
+from engines.store.shelf import SUFFIXES, Card, Shelf, checked_name
 
 if TYPE_CHECKING:
     from engines.store.pull import Progress
+    from engines.store.stopping import Stop
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -68,11 +69,11 @@ class Models:
             return None
         return Offer(entry, size_of(entry, mirrors))
 
-    def pull(self, name: str, mirrors: Sequence[str], progress: Progress) -> dict[str, Any]:
+    def pull(self, name: str, mirrors: Sequence[str], progress: Progress, stop: Stop | None = None) -> dict[str, Any]:
         """Fetches a model and returns its row; see ``engines.store.pull``."""
         from engines.store.pull import pull
 
-        return self._card_row(pull(self.catalog[name], self.shelf, self._families(), mirrors=mirrors, progress=progress))
+        return self._card_row(pull(self.catalog[name], self.shelf, self._families(), mirrors=mirrors, progress=progress, stop=stop))
 
     def import_file(self, path: Path, family: str | None = None, name: str | None = None) -> dict[str, Any]:
         """Tells what a file is, copies it onto the shelf and returns its row, with ``told_by`` (``engines.store.identify.ToldBy``).
@@ -80,6 +81,8 @@ class Models:
         Raises ``ModelError``.
         ``family``: which one, for a graph that fits several. ``name``: what to call it; the catalogue's or the file's name otherwise.
         """
+        if name is not None:
+            checked_name(name)
         from engines.store.identify import identify
         from engines.store.pull import card_of
 
@@ -94,7 +97,7 @@ class Models:
         else:
             card = Card(
                 name=found.name,
-                file=path.name,
+                file=found.name + (path.suffix.lower() if path.suffix.lower() in SUFFIXES else SUFFIXES[0]),
                 sha256=found.sha256,
                 size=path.stat().st_size,
                 family=found.family,
@@ -106,10 +109,18 @@ class Models:
                 unverified=("licence",),
                 graph=found.graph,
             )
+        self._check_free(name or found.name, found.kind)
         card = replace(card, name=name or found.name, family=found.family, kind=found.kind, size=path.stat().st_size)
         if present is not None:
             card = replace(card, file=present.file)
         return {**self._card_row(self.shelf.take(path, card)), "told_by": str(found.told_by)}
+
+    def _check_free(self, name: str, kind: str) -> None:
+        """Raises ``ModelError`` for the name of a part that comes with the program: the file would never be taken for it."""
+        from app.parts import BUILT_IN
+
+        if name in list(BUILT_IN.get(Kind(kind), ())):
+            raise ModelError(f"{name} is the {kind} that comes with ffrt; give the file another name, as in --name my-{name}")
 
     def verify(self, asked: Sequence[str]) -> list[dict[str, Any]]:
         """Reads the files of the models named, or of all here and those that ship with ffrt: a row each, with ``ok`` and ``problem``."""

@@ -114,9 +114,12 @@ def import_model(file: Path, /, *, family: str | None = None, name: str | None =
         print the model as JSON.
     """
     from app.models import Models
+    from engines.store.shelf import fit_name
 
     console.set_up_logging(False)
     row = Models().import_file(file, family, name)
+    if row["name"] != (name or fit_name(file.name)):
+        console.note(f"{file.name} is known as {row['name']}; --name calls it something else")
     if row["told_by"] == "name":
         again = f"`ffrt models import {shlex.quote(str(file))} --family FAMILY`"
         console.note(f"{file.name} fits several families and was taken for {row['family']} by its name; if it is another: {again}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.models import Models
 from app.parts import BUILT_IN
+from app.settings import LookSettings
 from engines.family import Kind
 from engines.session import AUTO_ORDER, runtimes
 
@@ -36,6 +37,12 @@ def parts_of(kind: Kind, models: Models | None = None) -> tuple[Part, ...]:
         *(Part(name, family=here.get(name, "")) for name in dict.fromkeys([*built_in, *sorted(here)])),
         *(Part(entry.name, f"ffrt models pull {entry.name}", entry.family) for entry in elsewhere),
     )
+
+
+def models_of(look: LookSettings) -> tuple[str, ...]:
+    """The models that ``look`` names, without what is built in. Imports parts: not on a window's thread."""
+    chosen = {Kind.SWAPPER: (look.swapper,), Kind.DETECTOR: (look.detector,), Kind.MASK: look.masks, Kind.ENHANCER: (look.enhancer,)}
+    return tuple(name for kind, names in chosen.items() for name in names if name and name not in BUILT_IN.get(kind, ()))
 
 
 def runtimes_here() -> tuple[Part, ...]:

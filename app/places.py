@@ -12,7 +12,12 @@ from engines.errors import PhotoError
 
 def check_places(settings: Settings) -> None:
     """Raises ``UsageError`` for a recording or a report that would overwrite a photo, the input, each other, or another kind of file."""
-    read = {"a photo of --source": list(settings.source.photos), "the input": _input(settings)}
+    of_people = [photo for source in settings.people.sources for photo in source.photos]
+    read = {
+        "a photo of --source": list(settings.source.photos),
+        "a photo that a person is to wear": of_people,
+        "the input": _input(settings),
+    }
     record, report = settings.output.record, settings.run.report
     if record is not None:
         _refuse(record, "--record", read)

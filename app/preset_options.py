@@ -9,8 +9,8 @@ import cyclopts
 from app.errors import PresetError
 from app.face_options import NO_MASK
 from app.live_options import FIRST_FREE
-from app.presets import Preset, Presets
-from app.settings import AUTOMATIC, InputSettings, LookSettings, SourceSettings
+from app.presets import Preset, Presets, SourcePreset
+from app.settings import AUTOMATIC, InputSettings, LookSettings
 
 if TYPE_CHECKING:
     from cyclopts.argument import ArgumentCollection
@@ -27,7 +27,11 @@ def fill_from_preset(app: cyclopts.App, commands: tuple[str, ...], arguments: Ar
     if asked is None or not asked.tokens:
         return
     name = asked.tokens[-1].value
-    options = options_of(Presets().load(name), name)
+    preset = Presets().load(name)
+    given = arguments.get("--source", None)
+    if given is not None and given.tokens:
+        preset = preset.model_copy(update={"source": None})  # it wins, and the preset's own face need not be here
+    options = options_of(preset, name)
     cyclopts.config.Dict(options, source=f"preset {name!r}", use_commands_as_keys=False)(app, commands, arguments)
 
 
@@ -51,7 +55,11 @@ def _look(look: LookSettings) -> dict[str, Any]:
     return {**options, "mask": options["mask"] or [NO_MASK]}
 
 
-def _source(source: SourceSettings) -> dict[str, Any]:
+def _source(kept: SourcePreset) -> dict[str, Any]:
+    """Raises ``PresetError`` for a face that is not here. The gallery looks at photos, and is loaded where it is asked alone."""
+    from app.gallery import Gallery
+
+    source = kept.worn(Gallery())
     return {"source": [str(photo) for photo in source.photos], "source-face": source.face}
 
 

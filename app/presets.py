@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.documents import check_version, checked
-from app.errors import PresetError
+from app.errors import GalleryError, PresetError
 from app.files import locked, read_text, write_atomically
 from app.folders import config_folder
 from app.settings import InputSettings, LookSettings, OutputSettings, Settings, SourceSettings
 from rt.address import shown
+
+if TYPE_CHECKING:
+    from app.gallery import Gallery
 
 VERSION = 1
 VERSION_KEY = "ffrt_preset"
@@ -40,21 +44,62 @@ class OutputPreset(BaseModel):
     bitrate_bps: int | None = Field(None, ge=50_000, le=200_000_000)
 
 
+class SourcePreset(BaseModel):
+    """The face to wear: one of the gallery by its name, so that it is found on another machine too; else photos."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    identity: str | None = None
+    """Name of a face of the gallery."""
+    id: str | None = None
+    """Its id: on the machine where it was saved it is found under another name as well."""
+    photos: tuple[Path, ...] = ()
+    """Photos of one person that are in no gallery."""
+    face: int | None = Field(None, ge=1)
+
+    @classmethod
+    def of(cls, source: SourceSettings, gallery: Gallery | None) -> Self:
+        """``gallery``: where its name is looked for; photos stay photos otherwise."""
+        found = None if gallery is None else gallery.wearing(source)
+        if found is None:
+            return cls(photos=tuple(photo.absolute() for photo in source.photos), face=source.face)
+        return cls(identity=found.name, id=found.id, face=source.face)
+
+    def worn(self, gallery: Gallery) -> SourceSettings:
+        """Raises ``PresetError`` for a face or photo that is not here: without it the face that is filmed would be seen."""
+        if self.identity is not None:
+            return gallery_face(self, gallery)
+        missing = next((photo for photo in self.photos if not photo.is_absolute()), None)
+        if missing is not None:
+            raise PresetError(
+                f"the preset wears the photo {missing}, which is not here; put it beside the preset's file, and import that again"
+            )
+        return SourceSettings(photos=self.photos, face=self.face)
+
+
 class Preset(BaseModel):
     """The look, and what else was asked to be kept with it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     look: LookSettings = LookSettings()
-    source: SourceSettings | None = None
+    source: SourcePreset | None = None
     input: InputSettings | None = None
     output: OutputPreset | None = None
 
     @classmethod
     def of(
-        cls, settings: Settings, *, source: bool = False, input: bool = False, output: bool = False, addresses: Sequence[str] = ()
+        cls,
+        settings: Settings,
+        *,
+        source: bool = False,
+        input: bool = False,
+        output: bool = False,
+        addresses: Sequence[str] = (),
+        gallery: Gallery | None = None,
     ) -> Self:
         """The look of ``settings``, with the other parts that are asked for. ``addresses``: names of the streams in the address book.
+        ``gallery``: where the name of the face is looked for; its photos are kept by their places otherwise.
 
         Streams themselves are left out: they hold keys. Raises ``PresetError`` for an input whose address may hold a secret.
         """
@@ -63,22 +108,24 @@ class Preset(BaseModel):
         kept = settings.output.model_dump(exclude={"streams"})
         return cls(
             look=settings.look,
-            source=settings.source if source else None,
+            source=SourcePreset.of(settings.source, gallery) if source else None,
             input=settings.input if input else None,
             output=OutputPreset(addresses=tuple(addresses), **kept) if output else None,
         )
 
-    def applied(self, settings: Settings, address: Callable[[str], str]) -> Settings:
-        """``settings`` with the parts that the preset holds. ``address``: name → whole address (``AddressBook.url``); may raise."""
+    def applied(self, settings: Settings, address: Callable[[str], str], gallery: Gallery | None = None) -> Settings:
+        """``settings`` with the parts that the preset holds. ``address``: name → whole address (``AddressBook.url``); may raise.
+
+        ``gallery``: the user's otherwise. Raises ``PresetError`` for a face that is not here.
+        """
         parts: dict[str, Any] = {"look": self.look}
-        if self.source is not None:
-            parts["source"] = self.source
         if self.input is not None:
             parts["input"] = self.input
         if self.output is not None:
             streams = tuple(address(name) for name in self.output.addresses)
             parts["output"] = OutputSettings(streams=streams, **self.output.model_dump(exclude={"addresses"}))
-        return settings.model_copy(update=parts)
+        applied = settings.model_copy(update=parts)
+        return applied if self.source is None else applied.wearing(self.source.worn(gallery or _gallery()))
 
     def to_toml(self) -> str:
         """TOML knows no null: what is not set is left out."""
@@ -97,6 +144,73 @@ class Preset(BaseModel):
         del facts[VERSION_KEY]
         return checked(cls, facts, place, PresetError)
 
+    def anchored(self, folder: Path) -> Self:
+        """With the photos and the video that lie in ``folder``, where the preset's file is, found there."""
+        changes: dict[str, Any] = {}
+        if self.source is not None:
+            photos = tuple(_found(photo, folder) for photo in self.source.photos)
+            changes["source"] = self.source.model_copy(update={"photos": photos})
+        if self.input is not None:
+            spec = str(_found(Path(self.input.spec), folder)) if "://" not in self.input.spec else self.input.spec
+            changes["input"] = self.input.model_copy(update={"spec": spec})
+        return self.model_copy(update=changes)
+
+    def portable(self, folder: Path, gallery: Gallery) -> Self:
+        """To lie in ``folder`` and be passed on: a face by its name in the gallery, files by where they are from there or by name alone."""
+        look = {name: _passed_on(value, folder) for name, value in self.look.model_dump(mode="json").items()}
+        changes: dict[str, Any] = {"look": LookSettings.model_validate(look)}
+        if self.source is not None and self.source.identity is None:
+            named = SourcePreset.of(SourceSettings(photos=self.source.photos, face=self.source.face), gallery)
+            changes["source"] = named.model_copy(update={"photos": tuple(Path(_passed_on(str(one), folder)) for one in named.photos)})
+        if self.input is not None:
+            changes["input"] = self.input.model_copy(update={"spec": _input_passed_on(self.input.spec, folder)})
+        if self.output is not None and self.output.record is not None:
+            changes["output"] = self.output.model_copy(update={"record": Path(_passed_on(str(self.output.record), folder))})
+        return self.model_copy(update=changes)
+
+
+def gallery_face(source: SourcePreset, gallery: Gallery) -> SourceSettings:
+    """The face that ``source`` names. Raises ``PresetError`` where it is not in the gallery, or has no photo left."""
+    for name in filter(None, (source.id, source.identity)):
+        try:
+            return gallery.find(name).source.model_copy(update={"face": source.face})
+        except GalleryError as error:
+            problem = error
+    raise PresetError(f"the preset cannot be worn: {problem}")
+
+
+def _gallery() -> Gallery:
+    """The user's; loaded late, as it looks at photos."""
+    from app.gallery import Gallery
+
+    return Gallery()
+
+
+def _found(path: Path, folder: Path) -> Path:
+    place = (folder / path).absolute()
+    return place if not path.is_absolute() and str(path) != "." and place.is_file() else path
+
+
+def _passed_on(value: Any, folder: Path) -> Any:
+    """A path as it is seen from ``folder`` where it lies in there, else its last part; anything else as it is."""
+    if isinstance(value, list):
+        return [_passed_on(one, folder) for one in value]
+    if not isinstance(value, str) or not ("/" in value or "\\" in value):
+        return value
+    family, separator, place = value.rpartition(":") if re.match(r"\w{2,}:", value) else ("", "", value)
+    path = Path(place)
+    inside = path.is_absolute() and path.is_relative_to(folder.absolute())
+    short = path.relative_to(folder.absolute()).as_posix() if inside else re.split(r"[/\\]", place)[-1]
+    return f"{family}{separator}{short}"
+
+
+def _input_passed_on(spec: str, folder: Path) -> str:
+    """A camera and an address are as good elsewhere; a portrait of the synthetic camera is not."""
+    if spec.startswith("synthetic:"):
+        kept = (option for option in spec.partition(":")[2].split(",") if not option.startswith("portrait="))
+        return "synthetic:" + ",".join(kept)
+    return spec if "://" in spec or spec.startswith(("/dev/", "pipe:")) else str(_passed_on(spec, folder))
+
 
 class Presets:
     """The presets of one folder. Any thread; several processes may share it. Everything raises ``PresetError`` or ``StoreError``."""
@@ -114,7 +228,7 @@ class Presets:
         text = read_text(path)
         if text is None:
             raise self._unknown(name)
-        return Preset.from_toml(text, path)
+        return Preset.from_toml(text, path).anchored(self.folder)
 
     def save(self, name: str, preset: Preset, *, replace: bool = False) -> Path:
         """Returns where. A preset of that name is only replaced where ``replace`` says so, and never one of a newer ffrt."""
@@ -129,23 +243,36 @@ class Presets:
 
     def import_file(self, file: Path, name: str | None = None, *, replace: bool = False) -> str:
         """Takes in a file that was exported. Returns its name: ``name``, or the file's."""
-        preset = Preset.from_toml(self._given(file), file)
+        preset = Preset.from_toml(self._given(file), file).anchored(file.parent)
         chosen = name or unquote(file.stem)
         self.save(chosen, preset, replace=replace)
         return chosen
 
-    def export(self, name: str, file: Path, *, replace: bool = False) -> None:
-        """Writes one to ``file``."""
+    def export(self, name: str, file: Path, *, replace: bool = False, gallery: Gallery | None = None) -> None:
+        """Writes one to ``file``, to be passed on: without the folders of this machine. ``gallery``: the user's otherwise."""
         if file.exists() and not replace:
             raise PresetError(f"{file} exists; give another name, or say that it is to be replaced")
-        write_atomically(file, self.load(name).to_toml().encode())
+        write_atomically(file, self.load(name).portable(file.parent, gallery or _gallery()).to_toml().encode())
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str) -> bytes:
+        """Returns what was in its file, for ``put_back``: also one that cannot be read can be removed, and nothing is lost."""
         with locked(self.folder / "presets"):
             try:
+                kept = self.path(name).read_bytes()
                 self.path(name).unlink()
             except FileNotFoundError:
                 raise self._unknown(name) from None
+            except OSError as error:
+                raise PresetError(f"{self.path(name)} cannot be removed ({error.strerror or error}); allow it") from error
+        return kept
+
+    def put_back(self, name: str, kept: bytes) -> None:
+        """What ``remove`` gave. Raises ``PresetError`` where another has that name by now."""
+        path = self.path(name)
+        with locked(self.folder / "presets"):
+            if path.exists():
+                raise PresetError(f"there is a preset {name!r} already; it stays, and the one that was removed is not put back")
+            write_atomically(path, kept)
 
     def path(self, name: str) -> Path:
         """Where a preset of that name lies. Raises ``PresetError`` for what is no name."""

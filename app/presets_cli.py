@@ -110,16 +110,22 @@ def save(
     from app.addresses import AddressBook
     from app.faces_cli import photos_of
     from app.live_options import input_settings, virtual_camera_setting
-    from app.presets import OutputPreset, Preset, Presets
+    from app.presets import OutputPreset, Preset, Presets, SourcePreset
     from app.settings import LookSettings, SourceSettings
 
     console.set_up_logging(False)
     for address in to:
         AddressBook().entry(address)  # a wrong name is said now
+    face = None
+    if source:
+        from app.gallery import Gallery
+
+        photos = tuple(path.absolute() for path in photos_of(source))
+        face = SourcePreset.of(SourceSettings(photos=photos, face=source_face), Gallery())
     has_output = bool(to or record) or virtual_camera is not None
     preset = Preset(
         look=LookSettings(**look.settings()),
-        source=SourceSettings(photos=tuple(path.absolute() for path in photos_of(source)), face=source_face) if source else None,
+        source=face,
         input=None if input is None else input_settings(input, size, fps, fourcc, camera.settings()),
         output=OutputPreset(addresses=to, virtual_camera=virtual_camera_setting(virtual_camera), record=record and record.absolute())
         if has_output
@@ -157,7 +163,8 @@ def import_preset(
 
 @presets.command
 def export(name: str, file: Path, /, *, replace: Annotated[bool, Switch] = False, json: Annotated[bool, Switch] = False) -> int:
-    """Writes a preset to a file, to be passed on. Stream keys are never in it; paths of photos are, where the preset holds a face.
+    """Writes a preset to a file, to be passed on. Stream keys and this machine's folders are not in it: a face is
+    named as in the gallery, a photo or a video by its name, to be put beside the file on the other machine.
 
     Parameters
     ----------

@@ -18,7 +18,9 @@ from app.places import check_places
 from app.report import build_report
 from app.settings import Settings
 from app.usage import UsageSampler, process_age_s
+from app.vitals import Vitals
 from app.worn import Worn
+from engines.device.contract import Device
 from engines.device.kinds import open_device
 from engines.errors import DeviceError
 from engines.landmarks.facemesh import FaceMesh
@@ -31,6 +33,7 @@ from rt.metrics import Metrics, Snapshot
 from rt.options import Look
 from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner
+from rt.track.people import People, Person, Register
 from rt.tracking import Tracking
 
 if TYPE_CHECKING:
@@ -59,11 +62,17 @@ class LiveSession:
     """One run. Made, started, stopped and asked by one thread, but for ``metrics``, which any thread may ask."""
 
     def __init__(
-        self, settings: Settings, *, clock: Clock | None = None, witness: Witness | None = None, further_sinks: Sequence[Sink] = ()
+        self,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        witness: Witness | None = None,
+        further_sinks: Sequence[Sink] = (),
+        register: Register | None = None,
     ) -> None:
         """Loads the models and prepares the identity: seconds. Raises ``AppError``, ``RtError`` or ``EngineError``.
 
-        ``further_sinks``: beside those that Settings name, as a window's preview.
+        ``further_sinks``: beside those that Settings name, as a window's preview. ``register``: of the people who were seen before.
         """
         check_places(settings)
         self.settings = settings
@@ -81,7 +90,8 @@ class LiveSession:
         detector = build.detector(settings, self._tracking)
         self._worn = Worn(settings, self._devices, detector, self._mesh)
         self._tracker = build.tracker(settings, detector, self._mesh)
-        tracking = Tracking(self._tracker, self._metrics, self._clock, slow_ms=settings.run.slow_ms)
+        self._people = People(self._tracker, build.recogniser(settings, self._tracking), register)
+        tracking = Tracking(self._people, self._metrics, self._clock, slow_ms=settings.run.slow_ms)
         self._compositors = tuple(map(build.compositor, settings.run.devices, self._devices))
         self._check(self._worn.looks)
         lanes = [
@@ -139,15 +149,25 @@ class LiveSession:
         with self._changing:
             check_places(settings)
             switch_over = self._outlets.prepare(settings.output)
-            if build.takes_other_parts(self.settings, settings):
+            if build.takes_other_parts(self._looks[0], self.settings, settings):
                 self._wear(settings)
             else:
-                self._looks = tuple(build.restyled(look, settings) for look in self._looks)
+                pairs = zip(self._looks, self._devices, strict=True)
+                looks = tuple(self._restyled(look, device, settings) for look, device in pairs)
+                self._check(looks)
+                self._looks = looks
                 self.line.update(*self._looks)
             self._tracker.configure(build.track_options(settings))
             self._adjust(settings)
             switch_over(self.line)
             self.settings = settings
+
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know of what was asked for and does nothing, a sentence each. Before ``start``."""
+        return build.remarks(self.settings, self._looks[0])
+    def _restyled(self, look: Look, device: Device, settings: Settings) -> Look:
+        with device.current():
+            return build.redressed(build.restyled(look, settings), self.settings, settings)
 
     def source(self) -> dict[str, Any]:
         """What the source says of itself: what was asked and granted, a warning. Any thread."""
@@ -156,6 +176,10 @@ class LiveSession:
     def uses(self) -> tuple[ModelUse, ...]:
         """What is worn and what finds faces, each model once, with what runs it. Any thread."""
         return self._uses()
+
+    def people(self) -> tuple[Person, ...]:
+        """Who was seen, by this line and those before, and who is in sight. Any thread."""
+        return self._people.register.people
 
     def outputs(self) -> dict[Output, SinkRunner]:
         """How each output fares. Any thread."""
@@ -184,6 +208,17 @@ class LiveSession:
     def metrics(self) -> Snapshot:
         """The numbers of this moment. Any thread."""
         return self._metrics.snapshot()
+
+    def vitals(self) -> Vitals:
+        """How the line fares now. Any thread."""
+        return Vitals(
+            age_p95_ms=self.line.recent_age_ms(),
+            budget_ms=self.settings.run.budget_ms,
+            stages_ms=self._metrics.recent_stages_ms(),
+            given_up=self.line.economy.given_up,
+            changes=self.line.economy.changes,
+            resident_mb=self._usage.resident_mb,
+        )
 
     def report(self) -> dict[str, Any]:
         """JSON-ready; after ``close``."""
@@ -223,6 +258,7 @@ class LiveSession:
         tracking = build.parts(settings)
         try:
             detector = build.detector(settings, tracking)
+            recogniser = build.recogniser(settings, tracking)
             worn = Worn(settings, self._devices, detector, FaceMesh())
             self._check(worn.looks)
         except BaseException:  # raised on; what was opened for nothing is not kept
@@ -230,6 +266,7 @@ class LiveSession:
             raise
         self._looks = worn.looks
         self._tracker.find_with(detector)
+        self._people.recognise_with(recogniser)
         released = self.line.update(*self._looks)  # and what comes before is not in use any more, the detector neither
         self._retired += [(released, self._tracking), (released, self._worn)]
         self._tracking, self._worn = tracking, worn
@@ -239,7 +276,10 @@ class LiveSession:
     def _check(self, looks: Sequence[Look]) -> None:
         """Raises ``DeviceError`` for a look that cannot be composed where it is to be."""
         for name, compositor, look in zip(self.settings.run.devices, self._compositors, looks, strict=True):
-            why = "" if compositor is None else compositor.refusal(look)
+            if compositor is None:
+                continue
+            differs = look.roles or look.seats or look.others != Look().others
+            why = "people who wear different faces are composed by the processor alone" if differs else compositor.refusal(look)
             if why:
                 raise DeviceError(f"{name} cannot show this look: {why}; choose another --device, or leave that out")
 

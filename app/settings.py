@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from engines.device.kinds import check_names
 from engines.face_regions import WORN, Region
 from rt.address import shown
-from rt.options import CROP_LEAVES_MIN, Blending, Corner, CropFit, OnLost
+from rt.options import CROP_LEAVES_MIN, Blending, Corner, CropFit, OnLost, Wear
 
 
 class _Part(BaseModel):
@@ -28,6 +28,57 @@ class SourceSettings(_Part):
     """Photos of one person."""
     face: int | None = Field(None, ge=1)
     """Which face of the photo, counted from 1 by size; None is the largest."""
+
+
+class PersonSettings(_Part):
+    """What one of the people filmed gets."""
+
+    number: int = Field(ge=1)
+    """In the order of their coming (``rt.track.people``)."""
+    wear: Wear = Wear.SWAP
+    source: SourceSettings | None = None
+    """The face that this person wears; None is what everybody wears."""
+
+
+class PeopleSettings(_Part):
+    """Whose face is swapped, and who wears which."""
+
+    others: Wear = Wear.SWAP
+    """What those get who are not named."""
+    each: tuple[SourceSettings, ...] = ()
+    """Faces, one each in the order of coming and round again, in the place of ``Settings.source``; empty: all wear that."""
+    named: tuple[PersonSettings, ...] = ()
+    recogniser: str | None = None
+    """The identity model that knows people again; None goes by where their faces are."""
+
+    @field_validator("named")
+    @classmethod
+    def _each_once(cls, value: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
+        numbers = [person.number for person in value]
+        if len(set(numbers)) != len(numbers):
+            raise ValueError(f"people {', '.join(map(str, numbers))} were given; name each once")
+        return value
+
+    def person(self, number: int) -> PersonSettings:
+        """What person ``number`` gets, named or not."""
+        named = next((person for person in self.named if person.number == number), None)
+        return named or PersonSettings(number=number, wear=self.others)
+
+    def with_person(self, person: PersonSettings) -> PeopleSettings:
+        """With ``person`` named, in the place of what was said of the same before."""
+        others = tuple(other for other in self.named if other.number != person.number)
+        return self.model_copy(update={"named": (*others, person)})
+
+    def only(self, number: int) -> PeopleSettings:
+        """That person alone is swapped, with the face of their own if they have one; everybody else is left."""
+        named = self.person(number).model_copy(update={"wear": Wear.SWAP})
+        return self.model_copy(update={"others": Wear.LEAVE, "named": (named,)})
+
+    @property
+    def sources(self) -> tuple[SourceSettings, ...]:
+        """Every face that somebody named, or one of those not named, may wear; each once."""
+        of_named = (person.source for person in self.named if person.wear is Wear.SWAP and person.source is not None)
+        return tuple(dict.fromkeys([*self.each, *of_named]))
 
 
 class InputSettings(_Part):
@@ -156,10 +207,15 @@ class Settings(_Part):
     """Everything a live session needs to know."""
 
     source: SourceSettings = SourceSettings()
+    people: PeopleSettings = PeopleSettings()
     input: InputSettings = InputSettings()
     look: LookSettings = LookSettings()
     output: OutputSettings = OutputSettings()
     run: RunSettings = RunSettings()
+
+    def wearing(self, source: SourceSettings) -> Settings:
+        """With ``source`` for everybody who has no face of their own; faces that were given out one each are taken back."""
+        return self.model_copy(update={"source": source, "people": self.people.model_copy(update={"each": ()})})
 
     def public(self) -> dict[str, object]:
         """JSON-ready, without secrets: stream keys are starred."""

@@ -44,6 +44,8 @@ class State(BaseModel):
     start_minimised: bool = False
     start_live: bool = False
     """Go live as soon as the program has started."""
+    control: bool = False
+    """Other programs of this machine may control the window's line."""
     window: dict[str, str] = {}
     """The window's own: sizes and places as it writes them."""
 

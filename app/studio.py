@@ -27,6 +27,7 @@ from rt.frame import Frame
 from rt.lane import Witness
 from rt.metrics import Snapshot
 from rt.sinks.contract import Sink
+from rt.track.people import Register
 
 SNAPSHOT_S = 5.0
 """How long a snapshot waits for the next frame."""
@@ -58,9 +59,11 @@ class Studio:
         ``changed`` is told every state that is entered, on the thread that brought it about and while it holds the work: it must
         return at once and call nothing here. That the line ended by itself is only seen by whoever asks for ``state``.
         """
-        self._tap = _Tap(witness)
+        self._filmed, self._shown = _Copies(), _Copies()
+        self._witness = _Tap(witness, self._filmed, self._shown)
         self._further_sinks = tuple(further_sinks)
         self._changed = changed
+        self._register = Register()  # of the people seen: written to by the line of the moment
         self._work = threading.Lock()  # held while something is started, stopped or changed
         self._guard = threading.Lock()  # of all below; held for moments
         self._settings = settings
@@ -168,17 +171,17 @@ class Studio:
         session = self.session
         return None if session is None else session.metrics()
 
-    def snapshot(self, timeout_s: float = SNAPSHOT_S) -> np.ndarray:
-        """uint8 [H, W, 3] BGR: the next frame as the sinks get it. Raises ``NotLiveError``."""
+    def snapshot(self, timeout_s: float = SNAPSHOT_S, *, filmed: bool = False) -> np.ndarray:
+        """uint8 [H, W, 3] BGR: the next frame as the sinks get it, or as it was ``filmed``. Raises ``NotLiveError``."""
         if self.state is StudioState.LIVE:
-            picture = self._tap.next_frame(timeout_s)
+            picture = self._filmed.next_frame(timeout_s) if filmed else self._shown.next_frame(timeout_s)
             if picture is not None:
                 return picture
         raise NotLiveError("there is no picture to take: the line is not live, or its source stands still; start it, then try again")
 
     def _made(self, run: Settings) -> LiveSession:
         with nullcontext() if self._loaded else loading():  # the first brings the models' code with it, which stays
-            session = LiveSession(run, witness=self._tap, further_sinks=self._further_sinks)
+            session = LiveSession(run, witness=self._witness, further_sinks=self._further_sinks, register=self._register)
         self._loaded = True
         return session
 
@@ -251,28 +254,39 @@ def free_place(path: Path) -> Path:
 
 
 class _Tap:
-    """A ``rt.lane.Witness`` before another one, that copies a frame when somebody waits for it."""
+    """A ``rt.lane.Witness`` before another one, that offers every frame to whoever waits for it."""
 
-    def __init__(self, witness: Witness | None) -> None:
-        self._witness = witness
+    def __init__(self, witness: Witness | None, filmed: _Copies, shown: _Copies) -> None:
+        self._witness, self._filmed, self._shown = witness, filmed, shown
+
+    def before(self, frame: Frame) -> None:
+        self._filmed.offer(frame)
+        if self._witness is not None:
+            self._witness.before(frame)
+
+    def after(self, frame: Frame) -> None:
+        self._shown.offer(frame)
+        if self._witness is not None:
+            self._witness.after(frame)
+
+
+class _Copies:
+    """Copies a frame when somebody waits for it, and costs nothing otherwise."""
+
+    def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting = 0  # guarded by _changed, as is _picture
         self._picture: np.ndarray | None = None
         self._number = 0
 
-    def before(self, frame: Frame) -> None:
-        if self._witness is not None:
-            self._witness.before(frame)
-
-    def after(self, frame: Frame) -> None:
+    def offer(self, frame: Frame) -> None:
+        """On the thread of the lane."""
         if self._waiting:
             picture = frame.pixels.copy()
             with self._changed:
                 self._picture = picture
                 self._number += 1
                 self._changed.notify_all()
-        if self._witness is not None:
-            self._witness.after(frame)
 
     def next_frame(self, timeout_s: float) -> np.ndarray | None:
         """Whoever waits gets the same picture, and must only read it."""

@@ -39,6 +39,11 @@ class UsageSampler:
         """Processor seconds of all threads between start and stop."""
         return self._cpu_s
 
+    @property
+    def resident_mb(self) -> float:
+        """Of the last second; 0 before ``start``. Any thread."""
+        return self._samples[-1][1] if self._samples else 0.0
+
     def rss_mb(self) -> dict[str, float]:
         """start, end, peak in MB, and the slope in MB per minute over the last four fifths of the time."""
         seconds, rss = np.array(self._samples).T

@@ -2,7 +2,8 @@
 
 EngineError
 ├── ModelError           a model file is missing, damaged, or not what its family expects
-│   └── ParityError      …because it computes something else than its fp32 reference
+│   ├── ParityError      …because it computes something else than its fp32 reference
+│   └── PullCancelled    …because its download was called off
 ├── BuildError           an engine could not be built
 │   └── BuildCancelled   …because it was called off
 ├── CacheError           the folder of built engines cannot be used
@@ -27,6 +28,10 @@ class ModelError(EngineError):
 
 class ParityError(ModelError):
     """A model, at this precision and on this runtime, computes something else than its fp32 reference."""
+
+
+class PullCancelled(ModelError):
+    """The download of a model was called off by whoever asked for it."""
 
 
 class BuildError(EngineError):

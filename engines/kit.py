@@ -16,12 +16,10 @@ from engines.registry import Registry
 from engines.session import ModelUse, RuntimeChoice, Session, Shapes, choose_runtime, open_session, runtime_order, runtimes
 from engines.store.catalog import Catalog
 from engines.store.identify import identify
-from engines.store.shelf import Card, Shelf
+from engines.store.shelf import SUFFIXES, Card, Shelf
 
 BuiltIn = Mapping[Kind, Registry[Callable[..., Any]]]
 """Kind → parts that need no file of the user's."""
-
-SUFFIXES = (".onnx", ".dfm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,9 @@ class ModelKit:
 
     def _file(self, kind: Kind, asked: str) -> ModelFile:
         family, path = family_and_path(asked, self._families)
-        if family is not None or path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
+        self._check_prefix(kind, asked)
+        is_file = family is not None or path.suffix.lower() in SUFFIXES or len(path.parts) > 1
+        if is_file and (path.exists() or not self._shelf.matches(asked)):
             hint = f"write --{kind} {{family}}:{shlex.quote(str(path))}"
             found = identify(path, self._catalog, self._families, family=family, kind=kind, hint=hint)
             return ModelFile(found.name, path, found.sha256, found.family, found.graph)
@@ -139,22 +139,34 @@ class ModelKit:
             raise ModelError(self._unknown(kind, asked))
         return self._shelf.model(self._shelf.find(asked))
 
+    def _check_prefix(self, kind: Kind, asked: str) -> None:
+        """Raises ``ModelError`` for a family before what is no file, and for what is no family before one that is."""
+        before, colon, rest = asked.partition(":")
+        path = Path(rest).expanduser()
+        if not colon or Path(asked).exists():
+            return
+        if before in list(self._families):
+            if not rest or (not path.exists() and self._shelf.matches(rest)):
+                raise ModelError(f"{before}: goes before a file's path, as in {before}:mine.onnx; a model that is here goes by its name")
+        elif rest and path.is_file() and len(before) > 1:
+            ours = [name for name in self._families if self._families[name].kind is kind]
+            raise ModelError(f"{before!r} is no family of a {kind}; before a file's path stands one of {', '.join(ours)}, or nothing")
+
     def _unknown(self, kind: Kind, asked: str) -> str:
         if self._catalog.get(asked) is not None:
             return f"the {kind} {asked} is not on this machine; run `ffrt models pull {asked}`, or import its file"
-        return f"no {kind} is called {asked!r}; {self._offer(kind)}"
+        near = [name for name in self._names(kind) if name.casefold() == asked.casefold()]
+        return f"no {kind} is called {asked!r}; {f'did you mean {near[0]}? ' if near else ''}{self._offer(kind)}"
 
     def _offer(self, kind: Kind) -> str:
-        here = [card.name for card in self._shelf.cards() if _is_of(card, kind)]
-        names = sorted({*(self._built_in.get(kind) or ()), *here})
-        return f"here are: {', '.join(names) or 'none'}; `ffrt models list` shows what can be pulled, and a file's path will do"
+        return f"here are: {', '.join(self._names(kind)) or 'none'}; `ffrt models list` shows what can be pulled, and a file's path will do"
+
+    def _names(self, kind: Kind) -> list[str]:
+        """What of ``kind`` is here."""
+        return sorted({*(self._built_in.get(kind) or ()), *(card.name for card in self._shelf.cards() if card.kind == str(kind))})
 
 
 def family_and_path(asked: str, families: Registry[Family]) -> tuple[str | None, Path]:
     """``simswap:mine.onnx`` says what a file is whose graph fits several families. ``C:\\mine.onnx`` is a path: C is no family."""
     family, colon, rest = asked.partition(":")
-    return (family, Path(rest).expanduser()) if colon and family in list(families) else (None, Path(asked))
-
-
-def _is_of(card: Card, kind: Kind) -> bool:
-    return card.kind == str(kind)
+    return (family, Path(rest).expanduser()) if colon and family in list(families) else (None, Path(asked).expanduser())

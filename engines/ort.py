@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import platform
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
+import psutil
 
 from engines.device.cuda_probe import current_gpu
 from engines.errors import CacheError, DeviceError, ModelError
@@ -76,17 +79,19 @@ class OrtSession:
         """
         if not path.is_file():
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
+        before = _resident_bytes()
         session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
-        self._take(session or _open(str(path), str(path), _options(threads), provider), path.name, provider)
+        session = session or _open(_given(path), str(path), _options(threads), provider)
+        self._take(session, path.name, provider, max(path.stat().st_size, _resident_bytes() - before))
 
     @classmethod
     def from_bytes(cls, model: bytes, name: str, *, threads: int = 1) -> OrtSession:
         """A model in memory, on the processor. ``name``: for messages."""
         session = cls.__new__(cls)
-        session._take(_open(model, name, _options(threads), CPU), name, CPU)
+        session._take(_open(model, name, _options(threads), CPU), name, CPU, len(model))
         return session
 
-    def _take(self, session: ort.InferenceSession, name: str, provider: str) -> None:
+    def _take(self, session: ort.InferenceSession, name: str, provider: str, memory_bytes: int) -> None:
         used = session.get_providers()[0]
         if used != provider:  # it prints why, and would go on with the processor
             raise DeviceError(f"ONNX Runtime was asked for {provider} and took {used}; {_provider_needs(provider)}")
@@ -94,6 +99,7 @@ class OrtSession:
         self.inputs = tuple(map(_spec, session.get_inputs()))
         self.outputs = tuple(map(_spec, session.get_outputs()))
         self.runtime = "ort:" + used
+        self._memory_bytes = memory_bytes if provider == CPU else None
         self._names = [spec.name for spec in self.outputs]
         self._name = name
 
@@ -114,11 +120,16 @@ class OrtSession:
 
     @property
     def memory_bytes(self) -> int | None:
-        """ONNX Runtime does not say."""
-        return None
+        """By how much the process grew when the model was opened, and its file's size where that is more: ONNX Runtime does not say, and
+        memory that was free already is not seen. None on other devices than the processor."""
+        return 0 if self._session is None else self._memory_bytes
 
     def close(self) -> None:
         self._session = None
+
+
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
 
 
 def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider: str) -> ort.InferenceSession:
@@ -126,6 +137,15 @@ def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider:
         return ort.InferenceSession(model, options, providers=[_placed(provider)])
     except Exception as error:  # the binding raises classes of its own, all straight from Exception
         raise ModelError(f"{where} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
+
+
+def _given(path: Path) -> str | bytes:
+    """The path, or, where its name is not UTF-8, as on old disks, the model itself: the binding takes no such name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.read_bytes()
+    return str(path)
 
 
 def _placed(provider: str) -> str | tuple[str, dict[str, int]]:
@@ -163,20 +183,41 @@ def _open_cached(path: Path, threads: int) -> ort.InferenceSession | None:
     from engines.store.shelf import sha256_of
 
     key = EngineKey(sha256_of(path), "ort", ort.__version__, (), "fp32", (), (f"processor={_processor()}",))
+    cache = EngineCache()
     made: list[ort.InferenceSession] = []
 
     def optimise(out: Path) -> dict[str, str]:
         options = _options(threads)
         options.optimized_model_filepath = str(out)
-        made.append(_open(str(path), str(path), options, CPU))
+        try:
+            made.append(_open(_given(path), str(path), options, CPU))
+        except ModelError as error:
+            made.append(_open(_given(path), str(path), _options(threads), CPU))  # raises where it is the model that is bad
+            raise _unwritten(cache.folder, path, error) from error
         return {"model": path.name}
 
     try:
-        entry, _ = EngineCache().get_or_build(key, optimise, now_s=time.time)
-        return made[0] if made else _open(str(entry.path), str(path), _options(threads, is_optimised=True), CPU)
-    except (CacheError, ModelError) as error:
+        entry, _ = cache.get_or_build(key, optimise, now_s=time.time)
+    except CacheError as error:
         log.warning("%s is optimised anew at every start: %s", path.name, error)
         return made[0] if made else None
+    if made:
+        return made[0]
+    try:
+        return _open(str(entry.path), str(entry.path), _options(threads, is_optimised=True), CPU)
+    except ModelError as error:
+        log.warning("the optimised graph of %s cannot be opened and is made anew at the next start: %s", path.name, error)
+        with suppress(CacheError):
+            cache.remove(key.hex)
+        return None
+
+
+def _unwritten(folder: Path, path: Path, error: ModelError) -> CacheError:
+    """What to say where a graph was optimised and could not be written; ONNX Runtime does not say why."""
+    from engines.build.cache import unusable
+
+    is_full = shutil.disk_usage(folder).free < path.stat().st_size
+    return unusable(folder, OSError(errno.ENOSPC if is_full else errno.EIO, f"the optimised graph was not written: {error.__cause__}"))
 
 
 def _processor() -> str:

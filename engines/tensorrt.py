@@ -312,9 +312,15 @@ def open_engine(entry: Entry, runtime: str) -> TensorRtSession:
     why = problem(runtime)
     if why:
         raise DeviceError(f"the runtime {runtime} was asked for: {why}")
-    compiled = entry.path.with_suffix(".compiled") if runtime == "rtx" else None
+    from engines.build.cache import COMPILED
+
+    compiled = entry.path.with_suffix(COMPILED) if runtime == "rtx" else None
     name = str(entry.facts.get("model", entry.path.name))
-    return TensorRtSession(entry.path.read_bytes(), name, runtime, import_runtime(runtime), _cuda_runtime(), compiled)
+    try:
+        engine = entry.path.read_bytes()
+    except OSError as error:  # removed since it was found
+        raise ModelError(f"the engine of {name}, {entry.path}, is gone ({error.strerror}); build it again") from error
+    return TensorRtSession(engine, name, runtime, import_runtime(runtime), _cuda_runtime(), compiled)
 
 
 def _runs_on(entry: Entry, target: str) -> bool:

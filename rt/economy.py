@@ -52,7 +52,7 @@ CHANGE: Mapping[str, Callable[[Look], Look]] = dict(zip(STEPS, (_detect_rarely, 
 
 def possible(look: Look) -> tuple[str, ...]:
     """The steps that change ``look``, in order. A look in which no face is worn has none."""
-    if look.swapper is None or look.identity is None:
+    if not look.swaps:
         return ()
     return tuple(step for step in STEPS if CHANGE[step](look) != look)
 
@@ -74,6 +74,8 @@ class Change:
     given_up: bool
     """False: it is back."""
     why: str
+    age_ms: float | None = None
+    """The 95th percentile that led to it, where it was the age."""
 
     def __str__(self) -> str:
         return f"{self.step}: {'given up' if self.given_up else 'back'} ({self.why})"
@@ -110,7 +112,9 @@ class Economy:
         """The age of the last second or so; returns what changed."""
         with self._lock:
             step = None if self._budget is None else self._budget.update(age_p95_ms, now_ns)
-            return None if step is None else self._note(Change(now_ns, step.step, step.given_up, f"age p95 {step.age_ms:.0f} ms"))
+            if step is None:
+                return None
+            return self._note(Change(now_ns, step.step, step.given_up, f"age p95 {step.age_ms:.0f} ms", step.age_ms))
 
     def spare_memory(self, why: str, now_ns: int, lane: int = 0) -> Change | None:
         """``lane`` had no memory left: gives up the next step there, until another look is chosen. None where none is left."""

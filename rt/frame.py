@@ -62,6 +62,14 @@ class TrackedFace:
     """Probability in [0, 1] that this is a face, of the last frame in which it was seen."""
     iris: np.ndarray | None = None
     """float32 [2, 5, 2] frame pixels (right eye, left eye of the person; centre first), where the iris model ran."""
+    person: int = 0
+    """Whose it is (``rt.track.people``), from 1; 0 where nobody was asked."""
+    perhaps: frozenset[int] = frozenset()
+    """People out of sight, any of whom it may be instead."""
+    treatment: str = ""
+    """What was done with it (``rt.compose.lost.Treatment``), once a lane has begun with the frame."""
+    seat: int = 0
+    """From 0, the lowest that was free when this person came: those in sight have each their own."""
 
 
 @dataclass(slots=True)

@@ -19,13 +19,13 @@ import numpy as np
 from engines.device.contract import Device, Event, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
-from engines.swap.contract import BatchSwapper, MatchesColours, Patch, Swapper
+from engines.swap.contract import BatchSwapper, MatchesColours, Patch
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.contract import Compositor
 from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers
-from rt.compose.lost import Treatment, treatment
+from rt.compose.lost import Treatment, treatments
 from rt.frame import Frame, TrackedFace
 from rt.options import Look, OnLost
 from rt.ring import Slot
@@ -163,21 +163,24 @@ class Lane:
 
     def _steps(self, look: Look) -> list[tuple[str, Callable[[Frame, Any, Look], None]]]:
         enhance = [("enhance", self._enhance)] if look.enhancer is not None else []
-        badge = [("badge", self._badge)] if look.badge is not None and look.identity is not None else []
+        badge = [("badge", self._badge)] if look.badge is not None and look.swaps else []
         return [("swap", self._swap), *enhance, ("hide", self._hide), *badge]
 
     # --- steps, each on the stream it was given to ---
 
     def _swap(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
+        for face, what in treatments(frame.faces, look):
+            face.treatment = what
+        self._worn = []
+        if look.swapper is None or not look.swaps:
             return
         if isinstance(look.swapper, MatchesColours):
             look.swapper.colour_match = look.colour_match
-        faces = self._faces(frame, look, Treatment.SWAP)
+        faces = _faces(frame, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
         for layer in self._worn:
-            for face, patch in zip(layer, _patches(look.swapper, frame, image, layer, look.identity), strict=True):
+            for face, patch in _patches(look, frame, image, layer):
                 if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                     host.blur_face(image, face.points)
                 else:
@@ -188,7 +191,7 @@ class Lane:
         self._known = present
 
     def _enhance(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None or look.enhancer is None:
+        if look.enhancer is None:
             return
         for layer in self._worn:
             for face, patch in zip(layer, _enhanced(look.enhancer, image, layer), strict=True):
@@ -196,20 +199,14 @@ class Lane:
                     lay(image, patch, self._covers[face.id], look.blending, look.enhancer_opacity, **_finish(look, last=True))
 
     def _hide(self, frame: Frame, image: Any, look: Look) -> None:
-        if look.swapper is None or look.identity is None:
-            return
-        frozen = self._faces(frame, look, Treatment.FREEZE)
-        for face in [*frozen, *self._faces(frame, look, Treatment.BLUR)]:
+        frozen = _faces(frame, Treatment.FREEZE)
+        for face in [*frozen, *_faces(frame, Treatment.BLUR)]:
             host.blur_face(image, face.points)
         _say_for_freeze(frame, look)
 
     def _badge(self, frame: Frame, image: Any, look: Look) -> None:
         assert look.badge is not None
         look.badge.stamp(image)
-
-    @staticmethod
-    def _faces(frame: Frame, look: Look, what: Treatment) -> list[TrackedFace]:
-        return [face for place, face in enumerate(frame.faces) if _treatment(face, place, look) is what]
 
 
 def _enqueue(stages: Stages, name: str, step: Callable[..., None], frame: Frame, image: Any, look: Look, stream: Stream) -> None:
@@ -218,11 +215,9 @@ def _enqueue(stages: Stages, name: str, step: Callable[..., None], frame: Frame,
 
 def _say_for_freeze(frame: Frame, look: Look) -> None:
     """Whether ``frame`` may be shown again, or another one is to be shown for it."""
-    if look.swapper is None or look.identity is None:
-        return
-    treated = [_treatment(face, place, look) for place, face in enumerate(frame.faces)]
+    treated = [what for _, what in treatments(frame.faces, look)]
     frame.wants_good = Treatment.FREEZE in treated
-    frame.is_good = look.on_lost is OnLost.FREEZE and bool(treated) and not frame.wants_good
+    frame.is_good = look.on_lost is OnLost.FREEZE and look.swaps and bool(treated) and not frame.wants_good
 
 
 def _ns(begin: Event, end: Event) -> int:
@@ -234,16 +229,29 @@ def _finish(look: Look, last: bool) -> dict[str, float]:
     return {"colour_match": look.colour_match, "sharpness": look.sharpness if last else 0.0}
 
 
-def _treatment(face: TrackedFace, place: int, look: Look) -> Treatment:
-    chosen = treatment(face.state, look.on_lost)
-    return Treatment.BLUR if chosen is Treatment.SWAP and place >= look.faces else chosen
+def _faces(frame: Frame, what: Treatment) -> list[TrackedFace]:
+    return [face for face in frame.faces if face.treatment == what]
 
 
-def _patches(swapper: Swapper, frame: Frame, image: Any, faces: Sequence[TrackedFace], identity: Any) -> Iterable[Patch | None]:
-    """One for each face: all at once where that is cheaper, else made when it is asked for, since it is valid until the next."""
-    if len(faces) > 1 and isinstance(swapper, BatchSwapper):
-        return swapper.swap_all(image, [face.points for face in faces], identity)
-    return (swapper.swap(image, face.points, identity, face.id, frame.captured_ns) for face in faces)
+def _patches(look: Look, frame: Frame, image: Any, faces: Sequence[TrackedFace]) -> Iterator[tuple[TrackedFace, Patch | None]]:
+    """Each face with its patch: those that wear the same at once where that is cheaper, else made when it is asked for, since it is
+    valid until the next."""
+    swapper = look.swapper
+    assert swapper is not None
+    for identity, wearers in _by_identity(look, faces):
+        if len(wearers) > 1 and isinstance(swapper, BatchSwapper):
+            yield from zip(wearers, swapper.swap_all(image, [face.points for face in wearers], identity), strict=True)
+        else:
+            for face in wearers:
+                yield face, swapper.swap(image, face.points, identity, face.id, frame.captured_ns)
+
+
+def _by_identity(look: Look, faces: Sequence[TrackedFace]) -> list[tuple[Any, list[TrackedFace]]]:
+    found: dict[int, tuple[Any, list[TrackedFace]]] = {}
+    for face in faces:
+        identity = look.role(face).identity
+        found.setdefault(id(identity), (identity, []))[1].append(face)
+    return list(found.values())
 
 
 def _enhanced(enhancer: Enhancer, image: Any, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:

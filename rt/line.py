@@ -150,6 +150,10 @@ class Line:
         runner.end()
         return runner
 
+    def recent_age_ms(self) -> float | None:
+        """What is held against the budget: the 95th percentile of the last second; None where no sink has taken a frame. Any thread."""
+        return self._metrics.recent_age_ms(self._judged, self._clock.now_ns())
+
     def stop(self) -> None:
         """Asks the line to end: nothing more is captured, what is under way is delivered. Returns at once."""
         self._stop.set()
@@ -241,7 +245,7 @@ class Line:
         if now_ns < self._ask_ns:
             return
         self._ask_ns = now_ns + ASK_EVERY_NS
-        age_ms = self._metrics.recent_age_ms(self._judged, now_ns)
+        age_ms = self.recent_age_ms()
         if age_ms is not None:
             self.economy.notice_age(age_ms, now_ns)
 

@@ -29,16 +29,26 @@ class Samples:
         kept._values, kept._count, kept._max = self._kept.copy(), self._count, self._max
         return kept
 
+    def last(self, count: int) -> np.ndarray:
+        """float32 [N], a copy of the last ``count``, in no order."""
+        count = min(count, self._count, len(self._values))
+        return self._values.take(np.arange(self._count - count, self._count), mode="wrap")
+
     @property
     def _kept(self) -> np.ndarray:
         return self._values[: min(self._count, len(self._values))]
 
     def summary(self, *percentiles: int) -> dict[str, float]:
-        """``{"p50": …, …, "max": …}`` rounded to microseconds; empty when nothing was measured. ``max`` is of all time."""
-        if not self._count:
-            return {}
-        values = np.percentile(self._kept, percentiles)
-        return {**{f"p{p}": round(float(v), 3) for p, v in zip(percentiles, values, strict=True)}, "max": round(self._max, 3)}
+        """See the function of that name; ``max`` is of all time."""
+        return summary(self._kept, self._max, *percentiles)
+
+
+def summary(values: np.ndarray, largest: float, *percentiles: int) -> dict[str, float]:
+    """``{"p50": …, …, "max": …}`` rounded to microseconds; empty when nothing was measured."""
+    if not len(values):
+        return {}
+    found = np.percentile(values, percentiles)
+    return {**{f"p{p}": round(float(v), 3) for p, v in zip(percentiles, found, strict=True)}, "max": round(largest, 3)}
 
 
 class Recent:
@@ -58,6 +68,9 @@ class Recent:
         """float32 [N], a copy: what came after ``at_ns``, in no order."""
         return self._values[self._at_ns > at_ns]
 
+
+RECENT_FRAMES = 300
+"""What ``Metrics.recent_stages_ms`` looks back: ten seconds at 30 pictures a second."""
 
 RECENT_NS = 1_000_000_000
 """What ``Metrics.recent_age_ms`` looks back."""
@@ -134,6 +147,12 @@ class Metrics:
         with self._lock:
             ages = [self._recent[sink].since(now_ns - RECENT_NS) for sink in sinks if sink in self._recent]
         return min((float(np.percentile(age, 95)) for age in ages if len(age)), default=None)
+
+    def recent_stages_ms(self) -> dict[str, dict[str, float]]:
+        """Stage name → p50, p95, max of the last frames."""
+        with self._lock:
+            stages = {name: samples.last(RECENT_FRAMES) for name, samples in self._stages.items()}
+        return {name: summary(values, float(values.max()), 50, 95) for name, values in stages.items()}
 
     def give_up(self, steps: tuple[str, ...]) -> None:
         """What of the look is given up from now on."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from engines.mask.contract import Mask
     from engines.swap.contract import Swapper
     from rt.compose.badge import Badge
+    from rt.frame import TrackedFace
 
 
 class OnLost(StrEnum):
@@ -24,6 +26,26 @@ class OnLost(StrEnum):
     """The last picture with the face found is repeated."""
     SHOW = "show"
     """The picture passes unchanged: the real face may be seen."""
+
+
+class Wear(StrEnum):
+    """What the face of one person gets."""
+
+    SWAP = "swap"
+    """Another face is worn."""
+    LEAVE = "leave"
+    """The face is shown as it is."""
+    HIDE = "hide"
+    """The face is blurred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What one person gets."""
+
+    wear: Wear = Wear.SWAP
+    identity: Any = None
+    """What the swapper prepared; None wears what everybody wears."""
 
 
 class Blending(StrEnum):
@@ -59,12 +81,18 @@ CROP_LEAVES_MIN = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Whose face is worn, and how."""
+    """Whose face is worn, by whom, and how."""
 
     swapper: Swapper | None = None
     """None leaves every face as it is."""
     identity: Any = None
-    """What the swapper prepared."""
+    """What the swapper prepared, for everybody who wears nothing else."""
+    roles: Mapping[int, Role] = field(default_factory=dict)
+    """Number of a person (``TrackedFace.person``) → what they get; not written to again."""
+    others: Role = Role()
+    """What those get who are not named in ``roles``."""
+    seats: tuple[Any, ...] = ()
+    """Identities, one each by ``TrackedFace.seat`` and round again, in the place of ``identity``; empty: all wear that."""
     opacity: float = 1.0
     """0 shows the person filmed, 1 the identity."""
     on_lost: OnLost = OnLost.HOLD
@@ -85,3 +113,16 @@ class Look:
     """So many faces of a frame are swapped, those known longest; further ones are hidden."""
     patience: int = 1
     """The detector looks for further faces so many times less often than the tracker was told."""
+
+    @property
+    def swaps(self) -> bool:
+        """Whether anybody could wear anything."""
+        identities = (self.identity, *self.seats, *(role.identity for role in self.roles.values()))
+        return self.swapper is not None and any(identity is not None for identity in identities)
+
+    def role(self, face: TrackedFace) -> Role:
+        """What whoever has ``face`` gets, the identity filled in; with an identity of None there is nothing to wear."""
+        role = self.roles.get(face.person, self.others)
+        if role.identity is not None:
+            return role
+        return replace(role, identity=self.seats[face.seat % len(self.seats)] if self.seats else self.identity)

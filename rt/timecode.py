@@ -63,8 +63,9 @@ def _cell_levels(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
     grey = middle if middle.ndim == 2 else middle[..., 1]  # the cells are grey, and green is what chroma subsampling harms least
     columns = grey.mean(0)
     edges = np.arange(_CELLS + 1) * width / _CELLS
-    starts = (edges[:-1] + (edges[1:] - edges[:-1]) * 0.3).astype(int)
-    stops = np.maximum(starts + 1, (edges[:-1] + (edges[1:] - edges[:-1]) * 0.7).astype(int))
+    # of pixels their middles count: in a narrow picture the one before would belong to the next cell
+    starts = np.ceil(edges[:-1] + (edges[1:] - edges[:-1]) * 0.3 - 0.5).astype(int)
+    stops = np.maximum(starts + 1, np.ceil(edges[:-1] + (edges[1:] - edges[:-1]) * 0.7 - 0.5).astype(int))
     sums = np.concatenate([[0.0], np.cumsum(columns)])
     return (sums[stops] - sums[starts]) / (stops - starts)
 

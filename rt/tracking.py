@@ -14,7 +14,7 @@ from rt.stage import Stages
 
 
 class FaceTracker(Protocol):
-    """What the line needs of a tracker (``rt.track.tracker.Tracker``)."""
+    """What the line needs of a tracker (``rt.track.tracker.Tracker``), with or without ``rt.track.people.People`` before it."""
 
     patience: int
     """Set between two updates, see ``Look.patience``."""

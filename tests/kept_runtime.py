@@ -37,11 +37,7 @@ class KeptSession(OrtSession):
 
     def __init__(self, path: Path, *, threads: int = 1) -> None:
         super().__init__(path, threads=threads)
-        self._bytes = path.stat().st_size
-
-    @property
-    def memory_bytes(self) -> int | None:
-        return self._bytes
+        self._memory_bytes = path.stat().st_size
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         RUNS.append(threading.current_thread().name)

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from test_cli import ffrt as process
 
 from app.cli import main
 from app.models import Models
+from engines.session import runtimes
 from engines.store.shelf import Shelf
 
 
@@ -145,12 +147,56 @@ def test_the_family_that_is_named_must_fit(ffrt: Ffrt, tmp_path: Path) -> None:
     assert "crossface_ghost" in ffrt.live("--swapper", f"ghost:{path}"), "it is taken, and asks for what it needs"
 
 
+def test_what_stands_before_a_path(ffrt: Ffrt, tmp_path: Path) -> None:
+    """A family; and that of a model that is here is known without."""
+    path = swapper(tmp_path / "mine.onnx", Contract(128, emap=True))
+    assert "'inswaper' is no family of a swapper; before a file's path stands one of " in ffrt.live("--swapper", f"inswaper:{path}")
+    Models(Shelf(ffrt.folder)).import_file(path)
+    for asked in ("inswapper:mine", "inswapper:"):
+        assert "inswapper: goes before a file's path, as in inswapper:mine.onnx" in ffrt.live("--swapper", asked)
+    assert "did you mean mine? here are: " in ffrt.live("--swapper", "MINE")
+
+
 def test_half_precision_inswapper_is_refused_and_the_right_file_named(ffrt: Ffrt, tmp_path: Path) -> None:
     """A network whose arithmetic is fp16, as that of the published file is; the recogniser is not asked for first."""
     path = _half(tmp_path / "inswapper_128_fp16.onnx")
     assert "use inswapper_128.onnx" in ffrt.live("--swapper", path)
     Models(Shelf(ffrt.folder)).import_file(path)
     assert "use inswapper_128.onnx" in ffrt.live("--swapper", "inswapper_128_fp16")
+
+
+MISSING = {
+    "rtx": ("tensorrt-rtx", "cuda-python", "NVIDIA GPU"),
+    "tensorrt": ("the package tensorrt ", "tensorrt is installed", "cuda-python", "NVIDIA GPU"),
+    "ort-cuda": ("install onnxruntime-gpu",),
+    "ort-directml": ("install onnxruntime-directml", "Windows and a DirectX 12 GPU"),
+    "ort-coreml": ("macOS",),
+    "ort-openvino": ("install onnxruntime-openvino",),
+}
+"""Runtime → what its sentence may name, whichever is missing first."""
+
+
+def test_the_table_names_every_runtime_that_may_be_missing() -> None:
+    assert {*MISSING, "ort"} == {name for name in runtimes if not name.startswith("kept")}
+
+
+@pytest.mark.parametrize("wears", ["a model", "none"])
+@pytest.mark.parametrize("runtime", MISSING)
+def test_a_runtime_that_cannot_run_here_names_what_is_missing(runtime: str, wears: str, ffrt: Ffrt, tmp_path: Path) -> None:
+    """And nothing takes its place, be it asked for a model or by itself."""
+    if not runtimes[runtime].problem():
+        pytest.skip(f"{runtime} runs here")
+    path = swapper(tmp_path / "blendswap_256.onnx", Contract(256, source_side=112))
+    said = ffrt.live("--runtime", runtime, *(["--swapper", path] if wears == "a model" else []))
+    assert f"the runtime {runtime} was asked for: " in said
+    assert any(words in said for words in MISSING[runtime])
+
+
+def test_of_several_runtimes_each_says_what_it_misses(ffrt: Ffrt, tmp_path: Path) -> None:
+    missing = [name for name in MISSING if runtimes[name].problem()]
+    path = swapper(tmp_path / "blendswap_256.onnx", Contract(256, source_side=112))
+    said = ffrt.live("--runtime", ",".join(missing), "--swapper", path)
+    assert all(f"{name}: " in said for name in missing)
 
 
 def _half(path: Path) -> Path:
@@ -213,7 +259,7 @@ def test_a_folder_that_may_not_be_written(ffrt: Ffrt, tmp_path: Path) -> None:
 
 def test_a_folder_that_is_a_file(ffrt: Ffrt, tmp_path: Path) -> None:
     _write(ffrt.folder, b"")
-    assert "cannot write to" in ffrt.refused("models", "import", write_swapper(tmp_path, "person"))
+    assert "is a file; name a folder" in ffrt.refused("models", "import", write_swapper(tmp_path, "person"))
 
 
 def test_a_disk_that_is_read_only(ffrt: Ffrt, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,3 +343,25 @@ def test_as_a_process_of_its_own(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"ffrt: {path} is ")
         assert "Traceback" not in done.stderr
+
+
+def test_letters_that_the_terminal_lacks_are_written_otherwise(tmp_path: Path) -> None:
+    """As on Windows, where a file or a pipe is given the letters of the country alone. JSON stays JSON."""
+    path = swapper(tmp_path / "größe.onnx", Contract(128, emap=True))
+    env = {**os.environ, "FFRT_MODELS": str(tmp_path / "models"), "PYTHONIOENCODING": "ascii"}
+    done = process("models", "import", path, "--json", env=env)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["name"] == "größe"
+    done = process("models", "show", "größe", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "gr\\xf6\\xdfe" in done.stdout
+    assert "Traceback" not in process("models", "show", "größer", env=env).stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such file names")
+def test_a_file_name_that_is_not_utf8_is_worn(ffrt: Ffrt, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/p\xfc.dfm"))
+    path.write_bytes(write_swapper(tmp_path, "person").read_bytes())
+    with pytest.raises(SystemExit) as ended:
+        main(["--headless", "--input", "synthetic:size=320x180,frames=3", "--null", "--swapper", str(path)])
+    assert ended.value.code in (0, None)

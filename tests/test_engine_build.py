@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
+import engine_kit
 import numpy as np
 import onnx
 import pytest
+from engine_kit import BATCHES
 from onnx import TensorProto, helper, numpy_helper
-from standins import fan4_2d, fan_68_5, identity, insight_3d68, insight_106, peppa_wutz, scrfd, swappers, yoloface, yunet
-from standins.swappers import Contract
+from standins import fan_68_5
 
 from engines.build.builder import BuildRequest, build_engine, known_targets
 from engines.build.cache import EngineCache
@@ -29,7 +29,6 @@ trt = pytest.importorskip("tensorrt_rtx", reason="TensorRT for RTX is not instal
 
 sweep = pytest.mark.skipif(os.environ.get("FFRT_SWEEP") != "1", reason="part of `make test-engines`")
 
-BATCHES = {"static": (1, 1, 1), "dynamic": (1, 1, 8)}
 HEADER_MIN = 10_000
 """Bytes: the smallest engine of an embedded model is a hundred times as large."""
 
@@ -60,39 +59,42 @@ def test_fp16_engines_are_smaller() -> None:
     assert len(built(path, "fp16", "dynamic", ("sm_89",))) < 0.9 * len(built(path, "fp32", "dynamic", ("sm_89",)))
 
 
-HALF = ((0.5,) * 3, (0.5,) * 3)
-STAND_INS: dict[str, Callable[[Path], Path]] = {
-    "inswapper": lambda path: swappers.swapper(path, Contract(128, emap=True)),
-    "hyperswap": lambda path: swappers.swapper(path, Contract(256, given=HALF, made=HALF, mask=True, outputs=("output", "mask"))),
-    "uniface": lambda path: swappers.swapper(path, Contract(256, given=HALF, made=HALF, source_side=256)),
-    "blendswap": lambda path: swappers.swapper(path, Contract(256, source_side=112)),
-    "any batch": lambda path: swappers.swapper(path, Contract(256, batch="N")),
-    "dfm": swappers.dfm,
-    "dfm with morph": lambda path: swappers.dfm(path, morph=True),
-    "arcface": identity.arcface,
-    "crossface": lambda path: identity.crossface(path, 1),
-    "scrfd": scrfd.scrfd,
-    "yoloface": yoloface.yoloface,
-    "yunet": yunet.yunet,
-    "fan4_2d": fan4_2d.fan4_2d,
-    "insight_106": insight_106.insight_106,
-    "insight_3d68": insight_3d68.insight_3d68,
-    "peppa_wutz": peppa_wutz.peppa_wutz,
-}
-
-
-def built_stand_in(path: Path, precision: str, targets: tuple[str, ...]) -> bytes:
+def built_stand_in(path: Path, precision: str, targets: tuple[str, ...], batch: str = "static") -> bytes:
     model, graph = load_checked(path)
-    free = [spec for spec in graph.inputs if not all(isinstance(size, int) for size in spec.shape[1:])]
-    varies = any(not isinstance(spec.shape[0], int) for spec in graph.inputs)
-    taken = profiles(graph.inputs, (1, 1, 4) if varies else (1, 1, 1), {spec.name: (1, 3, 640, 640) for spec in free})
-    return build_engine(trt, convert(model, precision, {}), BuildRequest(path, Path(), "rtx", precision, targets, taken))
+    taken = engine_kit.profiles_of(graph, batch)
+    if taken is None:
+        assert batch == "dynamic", "a batch of one fits every file"
+        with pytest.raises(ModelError, match=r"a batch up to 8 was asked for; this model takes .* and no other"):
+            profiles(graph.inputs, BATCHES[batch], {})
+        return b""
+    return engine_kit.built(convert(model, precision, {}), path, precision, taken, targets)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
-@pytest.mark.parametrize("family", STAND_INS)
-def test_every_family_builds_for_four_generations(family: str, precision: str, tmp_path: Path) -> None:
-    assert built_stand_in(STAND_INS[family](tmp_path / "m.onnx"), precision, DEFAULT_TARGETS)
+@pytest.mark.parametrize("name", sorted(engine_kit.stand_ins()))
+def test_every_family_builds_for_four_generations(name: str, precision: str, tmp_path: Path) -> None:
+    path = engine_kit.stand_ins()[name](tmp_path)
+    targets = DEFAULT_TARGETS if (name, precision) not in NOT_FOR_TURING else DEFAULT_TARGETS[1:]
+    assert len(built_stand_in(path, precision, targets)) > HEADER_MIN
+
+
+NOT_FOR_TURING = {("fan_68_5", "fp32")}
+"""See the next test."""
+
+
+@sweep
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("target", DEFAULT_TARGETS)
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("name", sorted(engine_kit.stand_ins()))
+def test_every_family_for_every_chip_alone(name: str, precision: str, target: str, batch: str, tmp_path: Path) -> None:
+    """Where a file takes one picture alone, a batch is refused before anything is built."""
+    path = engine_kit.stand_ins()[name](tmp_path)
+    if target == "sm_75" and batch == "static" and (name, precision) in NOT_FOR_TURING:
+        with pytest.raises(BuildError, match="leave sm_75 out"):
+            built_stand_in(path, precision, (target,), batch)
+        return
+    built_stand_in(path, precision, (target,), batch)
 
 
 def test_what_turing_cannot_do_is_said_with_the_mend(tmp_path: Path) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.build.cache import DAY_S, EngineCache
+from engines.build.cache import COMPILED, DAY_S, EngineCache
 from engines.build.key import SCHEMA, EngineKey
 from engines.errors import BuildCancelled, BuildError, CacheError
 from engines.folders import cache_folder
@@ -127,6 +130,76 @@ def test_prune_keeps_the_newest_within_a_size(cache: EngineCache) -> None:
     assert [entry.key for entry in cache.entries()] == [key(3), key(2)]
     cache.prune(now_s=10.0, max_bytes=0)
     assert cache.entries() == []
+
+
+def test_what_a_gpu_compiled_of_an_engine_goes_with_it(cache: EngineCache) -> None:
+    entry, _ = keep(cache, key())
+    entry.path.with_suffix(COMPILED).write_bytes(b"kernels")
+    assert cache.prune(now_s=0.0) == []
+    assert cache.prune(now_s=0.0, max_bytes=0)[0][2] > len(b"engine") + len(b"kernels")
+    assert [path.suffix for path in cache.folder.iterdir()] in ([], [".lock"])
+    entry.path.with_suffix(COMPILED).write_bytes(b"written by whoever ran it, when it ended")
+    assert [name for name, _, _ in cache.prune(now_s=0.0)] == [key().hex]
+
+
+def test_an_engine_may_be_pruned_while_it_is_being_built_by_another_process(tmp_path: Path) -> None:
+    """It is passed over; the build goes on, and ends with an engine."""
+    first = start(tmp_path)
+    assert line_of(first) == "building"
+    (tmp_path / f"{key().hex}.part").write_bytes(b"half")
+    assert EngineCache(tmp_path).prune(now_s=0.0, max_bytes=0) == []
+    assert first.communicate("go\n", timeout=60)[0].strip() == "built b'engine'"
+    assert EngineCache(tmp_path).find(key()) is not None
+
+
+# --- a folder that may be read and not written, by somebody who is not root (whom nothing is forbidden)
+
+READER = """
+import os, sys
+from pathlib import Path
+from engines.build.cache import EngineCache
+from engines.errors import CacheError
+from test_engine_cache import key, keep, never
+
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+cache = EngineCache(Path(sys.argv[1]))
+print(cache.get_or_build(key(), never, now_s=lambda: 0.0)[0].path.read_bytes())
+for wanted in (lambda: keep(cache, key(1)), lambda: cache.add_facts(key(), {}), lambda: cache.prune(now_s=0.0, max_bytes=0)):
+    try:
+        print("allowed", wanted())
+    except CacheError as error:
+        print(error)
+"""
+
+
+@pytest.fixture
+def read_only() -> Iterator[Path]:
+    """Not in pytest's own folder, which nobody else may enter."""
+    folder = Path(tempfile.mkdtemp())
+    keep(EngineCache(folder), key())
+    (folder / f"{key().hex}.lock").touch()
+    for path in folder.iterdir():
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not closed by permissions there")
+def test_a_folder_that_may_only_be_read_serves_and_says_what_it_cannot(read_only: Path) -> None:
+    code = f"import sys; sys.path[:] = {sys.path!r}\n{READER}"
+    done = subprocess.run([sys.executable, "-c", code, str(read_only)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, *refused = done.stdout.splitlines()
+    assert first == "b'engine'", "what is there is used"
+    assert len(refused) == 3
+    for sentence in refused:
+        assert f"{read_only}, may not be written; make it writable, or set FFRT_CACHE to a folder that is" in sentence
+    assert EngineCache(read_only).find(key()) is not None
 
 
 BUILDER = """

@@ -10,11 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import cv2
+import numpy as np
 import pytest
-from test_cli import ffrt
+from standins.sketch import Sketch
+from test_cli import ffrt, start
 
 from app.cli import main
-from engines.build.crops import portrait_crops
+from engines.build.crops import crops_folder, portrait_crops
 from engines.store import embedded_model
 
 needs_rtx = pytest.mark.skipif(importlib.util.find_spec("tensorrt_rtx") is None, reason="TensorRT for RTX is not installed")
@@ -83,9 +85,7 @@ def test_verify_parity_says_the_numbers_by_its_status_too(engines) -> None:
 
 def test_a_file_of_ones_own_on_crops_of_ones_own(engines, tmp_path: Path) -> None:
     crops = tmp_path / "crops"
-    crops.mkdir()
-    for number, crop in enumerate(portrait_crops()):
-        cv2.imwrite(str(crops / f"{number}.png"), crop[..., ::-1])
+    write_crops(crops)
     same = engines("verify-parity", MODEL, "--candidate", embedded_model(MODEL), "--crops", crops, "--json")
     assert same.returncode == 0, same.stderr
     assert json.loads(same.stdout)["passed"] is True
@@ -127,6 +127,62 @@ def test_bad_input_is_one_clear_sentence(case: str, engines, tmp_path: Path) -> 
     assert words in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) <= 5
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp8"])
+def test_small_numbers_want_crops_of_ones_own(precision: str, engines) -> None:
+    done = engines("build", MODEL, "--precision", precision, "--for", "sm_89")
+    assert done.returncode == 2
+    assert f"run `ffrt engines calibrate {MODEL}` first, or give --crops DIR. fp16 needs none" in " ".join(done.stderr.split())
+
+
+@needs_rtx
+@pytest.mark.parametrize("target", ["sm_89", "sm_120"])
+@pytest.mark.parametrize("precision", ["int8", "fp8"])
+def test_small_numbers_are_built_from_crops_that_were_recorded(precision: str, target: str, engines, tmp_path: Path) -> None:
+    """Explicit Q/DQ: TensorRT for RTX builds it, and the engine is smaller than fp32's. The gate is asked on a network that bears it."""
+    model = sturdy(tmp_path / "sturdy.onnx")
+    write_crops(crops_folder("sturdy"))
+    done = engines("build", model, "--precision", precision, "--for", target, "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["facts"]["graph_parity"]["passed"] is True
+    assert any(flag.startswith("crops=") and "portraits" not in flag for flag in facts["flags"])
+    full = json.loads(engines("build", model, "--for", target, "--json").stdout)
+    assert facts["bytes"] < 0.9 * full["bytes"]
+
+
+@needs_rtx
+def test_fp8_is_for_chips_that_have_it(engines) -> None:
+    done = engines("build", MODEL, "--precision", "fp8", "--for", "sm_86,sm_89")
+    assert done.returncode == 1
+    assert "fp8 was asked for sm_86; chips have it from sm_89 on; choose --precision int8 or fp16" in " ".join(done.stderr.split())
+
+
+def sturdy(path: Path) -> Path:
+    """Convolutions wide enough for their weights to be most of the engine, which change the picture a little."""
+    rng = np.random.default_rng(2)
+    s = Sketch()
+    x = "x"
+    for depth_in, depth_out in ((3, 128), (128, 128), (128, 3)):
+        x = s.op("Conv", x, s.const(rng.normal(0, (9 * depth_in) ** -0.5, (depth_out, depth_in, 3, 3))), pads=[1] * 4)
+    return s.save(path, [("x", (1, 3, 64, 64))], [(s.add("x", s.mul(x, 0.1)), "y", (1, 3, 64, 64))])
+
+
+def write_crops(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for number, crop in enumerate(portrait_crops()):
+        cv2.imwrite(str(folder / f"{number}.png"), crop[..., ::-1])
+
+
+@needs_rtx
+def test_two_commands_at_once_build_once(here: Path) -> None:
+    both = [start("engines", "build", MODEL, "--precision", "fp16", "--for", "sm_89", "--json") for _ in range(2)]
+    said = [process.communicate(timeout=110) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    facts = [json.loads(out) for out, _ in said]
+    assert sorted(fact["built"] for fact in facts) == [False, True]
+    assert facts[0]["sha256"] == facts[1]["sha256"]
 
 
 @needs_rtx

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import cv2
 import pytest
 
-from app.errors import AppError
-from app.gui import check_display
+from app.errors import AppError, MissingError
+from app.gui import check_binding, check_display
 
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 pytest.importorskip("pytestqt")
@@ -63,6 +64,25 @@ def test_no_display_is_said() -> None:
     with pytest.raises(AppError, match="--headless"):
         check_display({}, "linux")
     check_display({"DISPLAY": ":0"}, "linux")
+
+
+def test_a_binding_that_would_end_the_program_is_said() -> None:
+    with pytest.raises(MissingError, match=r"PySide6-Essentials<6\.12"):
+        check_binding("6.12.0", (3, 11, 7))
+    check_binding("6.12.0", (3, 12, 1))
+    check_binding("6.11.3", (3, 11, 7))
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="None and True are immortal")
+def test_qt_takes_no_reference_away(qapp: Any) -> None:
+    """…to None or True, of which there is an end: a window that is live for an hour makes millions of such calls."""
+    timer = QTimer()
+    before = sys.getrefcount(None), sys.getrefcount(True)
+    for _ in range(1000):
+        timer.setInterval(1)
+        timer.timeout.emit()
+    lost = [then - now for then, now in zip(before, (sys.getrefcount(None), sys.getrefcount(True)), strict=True)]
+    assert max(lost) < 500, lost
 
 
 def test_goes_live_and_stops(window: Window, qtbot: Any) -> None:

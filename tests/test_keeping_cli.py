@@ -21,8 +21,8 @@ from app.errors import PresetError
 from app.face_options import LookOptions
 from app.gallery import Gallery
 from app.preset_options import options_of
-from app.presets import OutputPreset, Preset, Presets
-from app.settings import InputSettings, LookSettings, SourceSettings
+from app.presets import OutputPreset, Preset, Presets, SourcePreset
+from app.settings import InputSettings, LookSettings
 from engines.face_regions import Region
 from rt.options import Blending, Corner, CropFit, OnLost
 
@@ -164,7 +164,7 @@ inputs = st.builds(
     crop_fit=st.sampled_from(CropFit),
     exposure_ms=st.none() | st.floats(0, 1000),
 )
-sources = st.builds(SourceSettings, photos=st.lists(st.just(HOPPER), min_size=1).map(tuple), face=st.none() | st.integers(1, 9))
+sources = st.builds(SourcePreset, photos=st.lists(st.just(HOPPER), min_size=1).map(tuple), face=st.none() | st.integers(1, 9))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -217,7 +217,7 @@ def test_presets_from_the_command_line(answer: Answer, tmp_path: Path) -> None:
     assert answer(*save, "--replace", "--virtual-camera")[0] == 0
     kept = Presets().load("Kino: 大")
     assert kept.output == OutputPreset(virtual_camera="")
-    assert kept.source == SourceSettings(photos=(HOPPER,))
+    assert kept.source == SourcePreset(identity="Hopper", id="built-in-hopper")
     assert json.loads(answer("presets", "list", "--json")[1]) == ["Kino: 大"]
     shown = answer("presets", "show", "Kino: 大")[1]
     assert Preset.from_toml(shown, "shown") == kept
@@ -234,7 +234,7 @@ def test_presets_from_the_command_line(answer: Answer, tmp_path: Path) -> None:
 def test_a_preset_goes_live() -> None:
     preset = Preset(
         look=LookSettings(opacity=0.5),
-        source=SourceSettings(photos=(HOPPER,)),
+        source=SourcePreset(photos=(HOPPER,)),
         input=InputSettings(spec="synthetic:size=320x180,frames=5"),
         output=OutputPreset(null=True),
     )

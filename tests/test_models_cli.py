@@ -254,6 +254,38 @@ def test_a_file_of_ones_own_is_imported(ffrt: Ffrt, tmp_path: Path) -> None:
     assert [row["name"] for row in ffrt.json("list", "--here")] == ["me"]
 
 
+def test_a_file_that_is_here_under_another_name_is_said(ffrt: Ffrt, tmp_path: Path) -> None:
+    for name in ("one.onnx", "two.onnx"):
+        (tmp_path / name).write_bytes(OTHER)
+    assert ffrt("import", tmp_path / "one.onnx").stderr == ""
+    assert "two.onnx is known as one; --name calls it something else" in ffrt("import", tmp_path / "two.onnx").stderr
+    assert "open is here already" in (ffrt("pull", "open"), ffrt("pull", "open"))[1].stderr
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a\nb", "simswap:a", "x.onnx", "-a", "a" * 101])
+def test_a_name_that_could_not_be_typed_is_refused(ffrt: Ffrt, tmp_path: Path, name: str) -> None:
+    mine = tmp_path / "mine.onnx"
+    mine.write_bytes(OTHER)
+    done = ffrt("import", mine, f"--name={name}")
+    assert done.returncode == 1
+    assert "was given as a model's name; give up to 100 letters that can be shown" in said(done)
+    assert ffrt.json("list", "--here") == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such file names")
+def test_file_names_of_every_kind_are_taken_and_can_be_typed(ffrt: Ffrt, tmp_path: Path) -> None:
+    """Of an old disk (no UTF-8), of two lines, hidden, doubly named, and as long as a disk allows."""
+    names = {b"m\xfcller.onnx": "m_ller", b"a\nb.onnx": "a_b", b".hidden.onnx": "hidden", b"c.onnx.onnx": "c"}
+    names[b"x" * 250 + b".dfm"] = "x" * 100
+    for number, (file, name) in enumerate(names.items()):
+        path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + file))
+        path.write_bytes(model_bytes(weights=16, seed=number))
+        row = ffrt.json("import", path)
+        assert row["name"] == name
+        assert Path(row["path"]).read_bytes() == path.read_bytes()
+    assert {row["name"] for row in ffrt.json("list", "--here")} == set(names.values())
+
+
 def test_two_files_of_one_name_are_told_apart(ffrt: Ffrt, tmp_path: Path) -> None:
     mine = tmp_path / "open.onnx"
     mine.write_bytes(OTHER)
@@ -307,7 +339,7 @@ def test_a_folder_that_cannot_be_is_one_clear_sentence(ffrt: Ffrt, tmp_path: Pat
     (tmp_path / "taken").write_text("")
     done = ffrt("pull", "open", FFRT_MODELS=str(tmp_path / "taken"))
     assert done.returncode == 1
-    assert "cannot write to" in said(done)
+    assert "is a file; name a folder for models in FFRT_MODELS" in said(done)
 
 
 def test_a_name_cannot_command_the_terminal(ffrt: Ffrt, tmp_path: Path) -> None:

@@ -114,6 +114,31 @@ def test_a_model_in_the_wrong_place_is_one_clear_sentence(shelf: Path, monkeypat
         run(LookSettings(detector="inswapper_128"), (HOPPER,))
 
 
+@pytest.mark.parametrize(
+    ("look", "photos", "said"),
+    [
+        (LookSettings(), (), "no --source was given: the picture passes as it is, with the face that is filmed"),
+        (LookSettings(swapper="person"), (), None),
+        (LookSettings(swapper="person"), (HOPPER,), "person draws one person alone: --source is not used"),
+        (LookSettings(swapper="person", pixel_boost=2), (), "person has one size: --pixel-boost changes nothing"),
+        (LookSettings(pixel_boost=2), (HOPPER,), "mesh has one size: --pixel-boost changes nothing"),
+        (LookSettings(swapper="inswapper_128", pixel_boost=2), (HOPPER,), None),
+    ],
+)
+def test_what_does_nothing_is_said(
+    look: LookSettings, photos: tuple[Path, ...], said: str | None, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FFRT_MODELS", str(shelf))
+    settings = Settings(
+        source=SourceSettings(photos=photos), input=InputSettings(spec="synthetic:"), look=look, output=OutputSettings(null=True)
+    )
+    session = LiveSession(settings)
+    said_of_it = session.remarks()
+    session.start()
+    session.close()
+    assert said_of_it == (() if said is None else (said,))
+
+
 def test_a_file_that_was_not_imported_will_do(tmp_path: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FFRT_MODELS", str(shelf))
     path = standins.swapper(tmp_path / "mine.onnx", Contract(256, emap=True, inputs=("a", "b")))

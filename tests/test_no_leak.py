@@ -20,8 +20,9 @@ from rt.audio import AudioBus
 from rt.capture import CaptureRequest, open_spec
 from rt.clock import MonotonicClock
 from rt.frame import Frame
-from rt.options import Look, OnLost
+from rt.options import Look, OnLost, Role, Wear
 from rt.track.options import TrackOptions
+from rt.track.people import People
 from rt.track.tracker import Tracker
 
 CLIPS = {
@@ -73,3 +74,33 @@ def test_no_frame_shows_the_face_that_was_filmed(clip: str, policy: OnLost, shar
     source.close()
     assert looked_at > 5
     assert not shown
+
+
+@pytest.mark.parametrize(("clip", "someone_else"), [("two_faces_head_tilt.gif", True), ("hard_cut_two_people.mp4", False)])
+def test_where_one_person_is_chosen_that_face_is_never_seen(clip: str, someone_else: bool, shared_data: Path) -> None:
+    """…and a second who is there with the first is left alone; one who comes in place of the first may be the first, and is not seen."""
+    judge, mesh = detectors["blazeface-short"](), FaceMesh()
+    swapper = swappers["mesh"]()
+    identity = swapper.prepare(load_source([HOPPER], None, detectors["blazeface-full"](), mesh))
+    people = People(Tracker(detectors["blazeface-full"](), FaceMesh(), TrackOptions(max_faces=2)))
+    source = open_spec(str(shared_data / "videos" / clip), CaptureRequest(realtime=False), MonotonicClock())
+    video = source.open(threading.Event(), AudioBus())
+    lane = OneLane(people)
+    pixels = np.empty((video.height, video.width, 3), np.uint8)
+    look = Look(swapper, identity, roles={1: Role()}, others=Role(Wear.LEAVE), faces=2)
+    shown: list[int] = []
+    for number in range(CLIPS[clip]):
+        grab = source.grab()
+        if grab is None:
+            break
+        source.retrieve(pixels)
+        before = pixels.copy()
+        frame = Frame(pixels, number, grab.media_ns + 1)
+        lane.process(frame, look)
+        for face in find_faces(before, judge, mesh) if number % 3 == 0 else []:
+            if np.abs(middle_of(face.points, pixels) - middle_of(face.points, before)).mean() < 1:
+                distances = {one.person: np.hypot(*(one.points[:, :2].mean(0) - face.points[:, :2].mean(0))) for one in frame.faces}
+                shown.append(min(distances, key=lambda person: distances[person]))
+    lane.close()
+    source.close()
+    assert set(shown) == ({2} if someone_else else set())

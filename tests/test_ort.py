@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, save
+from standins.sketch import Sketch
 
 from engines.build.cache import EngineCache
 from engines.errors import DeviceError, ModelError
@@ -50,6 +54,18 @@ def test_says_what_goes_in_and_out_and_what_runs_it(doubler):
 def test_feeds_that_do_not_fit_are_told_what_does(doubler, feeds, given):
     with pytest.raises(ModelError, match=rf"was given {given}; it takes value float32"):
         open_session(doubler).run(feeds)
+
+
+def test_says_how_much_memory_it_takes(tmp_path):
+    """48 MB of weights: more than what may be free already."""
+    s = Sketch()
+    side = 3500
+    path = s.save(tmp_path / "wide.onnx", [("x", (1, side))], [(s.op("MatMul", "x", s.const(np.ones((side, side)))), "y", (1, side))])
+    session = OrtSession(path)
+    assert session.memory_bytes >= 4 * side**2
+    assert session.memory_bytes < 5 * 4 * side**2
+    session.close()
+    assert session.memory_bytes == 0
 
 
 def test_closes_twice_and_runs_no_more(doubler):
@@ -102,7 +118,7 @@ def test_a_fall_back_to_the_processor_is_an_error(doubler):
 def test_warm_up_runs_at_batch_one(doubler):
     session = open_session(doubler)
     session.warm_up()
-    assert session.memory_bytes is None
+    assert session.memory_bytes >= doubler.stat().st_size
 
 
 def test_a_model_in_memory_runs_too(doubler):
@@ -173,6 +189,39 @@ def test_a_large_model_is_optimised_once(large, monkeypatch):
     assert [(spec.name, spec.shape) for spec in second.inputs] == [("value", ("N", 3))]
 
 
+def test_the_second_start_reads_the_graph_that_was_kept(tmp_path, monkeypatch):
+    """Seen by what it computes: the graph that is kept is exchanged for one of another result, and a fresh process gives that. 18 MB, so
+    that nothing need be told which models are large."""
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path / "cache"))
+    s = Sketch()
+    side = 2100
+    path = s.save(tmp_path / "large.onnx", [("x", (1, side))], [(s.op("MatMul", "x", s.const(np.eye(side))), "y", (1, side))])
+    assert started_on(path, side) == side
+    (entry,) = EngineCache().entries()
+
+    def exchanged(out):
+        other = Sketch()
+        other.save(out, [("x", (1, side))], [(other.mul("x", 3.0), "y", (1, side))])
+        return {"model": path.name}
+
+    EngineCache().remove(entry.key.hex)
+    EngineCache().get_or_build(entry.key, exchanged, now_s=lambda: 0.0)
+    assert started_on(path, side) == 3 * side
+
+
+def started_on(path, side):
+    """The sum of what a process of its own computes of ones."""
+    code = f"""
+import sys
+sys.path[:] = {sys.path!r}
+import numpy as np
+from pathlib import Path
+from engines.session import open_session
+print(int(open_session(Path({str(path)!r})).run({{"x": np.ones((1, {side}), np.float32)}})["y"].sum()))
+"""
+    return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
 def test_another_processor_or_version_optimises_anew(large, monkeypatch):
     open_session(large)
     monkeypatch.setattr("engines.ort._processor", lambda: "another")
@@ -196,6 +245,73 @@ def test_a_cache_that_cannot_be_used_costs_time_and_nothing_else(large, monkeypa
     np.testing.assert_array_equal(open_session(large).run(ONES)["twice"], np.full((2, 3), 2))
     assert "optimised anew at every start" in caplog.text
     assert "FFRT_CACHE" in caplog.text
+
+
+def test_a_disk_that_is_full_is_not_the_model_s_fault(small_disk, monkeypatch, caplog, tmp_path):
+    """2 MB on a disk of one: ONNX Runtime says that its own writing failed, and as if of the model."""
+    s = Sketch()
+    path = s.save(tmp_path / "wide.onnx", [("x", (1, 700))], [(s.op("MatMul", "x", s.const(np.eye(700))), "y", (1, 700))])
+    monkeypatch.setattr("engines.ort.CACHED_MIN", 1)
+    monkeypatch.setenv("FFRT_CACHE", str(small_disk))
+    ones = np.ones((1, 700), np.float32)
+    np.testing.assert_array_equal(open_session(path).run({"x": ones})["y"], ones)
+    assert "has no space left; run `ffrt engines prune`, or set FFRT_CACHE" in caplog.text
+    assert "fetch" not in caplog.text
+    assert {file.suffix for file in small_disk.rglob("*") if file.is_file()} <= {".lock"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on file sizes there")
+def test_a_limit_on_file_sizes_is_not_the_model_s_fault_either(large, tmp_path):
+    """In a process of its own: the limit is the process's."""
+    code = f"""
+import resource, sys
+sys.path[:] = {sys.path!r}
+import numpy as np
+import engines.ort
+from pathlib import Path
+engines.ort.CACHED_MIN = 1
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+print(engines.ort.OrtSession(Path({str(large)!r})).run({{"value": np.ones((2, 3), np.float32)}})["twice"].sum())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "12.0", done.stderr
+    assert "FFRT_CACHE" in done.stderr
+    assert "fetch" not in done.stderr
+    assert EngineCache().entries() == []
+
+
+def test_a_model_that_is_bad_is_the_model_s_fault(large):
+    large.write_bytes(large.read_bytes()[:60])
+    with pytest.raises(ModelError, match="fetch or convert it again"):
+        open_session(large)
+    assert EngineCache().entries() == []
+
+
+def test_what_is_pruned_while_it_runs_goes_on_running(large):
+    open_session(large).close()
+    session = open_session(large)
+    assert EngineCache().prune(now_s=0.0, max_bytes=0)
+    np.testing.assert_array_equal(session.run(ONES)["twice"], np.full((2, 3), 2))
+    open_session(large).close()
+    assert len(EngineCache().entries()) == 1
+
+
+def test_a_graph_that_cannot_be_opened_is_made_anew(large, caplog):
+    """Whole by its hash, and no model: ONNX Runtime wrote it so."""
+    open_session(large)
+    (entry,) = EngineCache().entries()
+
+    def nonsense(out):
+        out.write_bytes(b"no graph")
+        return {}
+
+    EngineCache().remove(entry.key.hex)
+    EngineCache().get_or_build(entry.key, nonsense, now_s=lambda: 0.0)
+    np.testing.assert_array_equal(open_session(large).run(ONES)["twice"], np.full((2, 3), 2))
+    assert "made anew at the next start" in caplog.text
+    open_session(large)
+    (entry,) = EngineCache().entries()
+    assert entry.path.read_bytes() != b"no graph"
 
 
 def test_a_small_model_is_not_kept(doubler, tmp_path, monkeypatch):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import ASTRONAUT, HOPPER
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import PresetError
+from app.gallery import Gallery
 from app.presets import Preset, Presets
 from app.settings import InputSettings, LookSettings, OutputSettings, Settings, SourceSettings
 from rt.options import Blending, OnLost
@@ -146,3 +148,107 @@ def test_the_folder_is_where_the_environment_says(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("FFRT_CONFIG", str(tmp_path))
     Presets().save("a", Preset())
     assert (tmp_path / "presets" / "a.toml").is_file()
+
+
+# --- on another machine ---
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of a person whose name must not travel."""
+    home = tmp_path / "wanda"
+    home.mkdir()
+    monkeypatch.setenv("FFRT_CONFIG", str(home))
+    return home
+
+
+def gallery_with_oma(folder: Path) -> tuple[Gallery, SourceSettings]:
+    gallery = Gallery(folder / "gallery")
+    return gallery, gallery.add([HOPPER], "Oma").source
+
+
+def test_a_face_of_the_gallery_travels_by_name(here: Path, tmp_path: Path) -> None:
+    gallery, source = gallery_with_oma(here)
+    presets = Presets(here / "presets")
+    presets.save("a", Preset.of(Settings(source=source), source=True, gallery=gallery))
+    presets.export("a", tmp_path / "a.toml", gallery=gallery)
+    text = (tmp_path / "a.toml").read_text()
+    assert "wanda" not in text
+    assert 'identity = "Oma"' in text
+
+    elsewhere, there = Presets(tmp_path / "otto" / "presets"), Gallery(tmp_path / "otto" / "gallery")
+    elsewhere.import_file(tmp_path / "a.toml")
+    with pytest.raises(PresetError, match="no face in the gallery is called 'Oma'"):
+        elsewhere.load("a").applied(Settings(), str, there)
+    other = there.add([ASTRONAUT], "oma")
+    assert elsewhere.load("a").applied(Settings(), str, there).source == other.source
+
+
+def test_a_face_is_found_under_its_new_name(here: Path) -> None:
+    gallery, source = gallery_with_oma(here)
+    preset = Preset.of(Settings(source=source), source=True, gallery=gallery)
+    gallery.rename(gallery.find("Oma").id, "Großmutter")
+    assert preset.applied(Settings(), str, gallery).source == source
+
+
+def test_files_travel_by_name_and_are_looked_for_beside_the_preset(here: Path, tmp_path: Path) -> None:
+    photo, film = here / "private" / "me.jpg", here / "private" / "talk.mp4"
+    photo.parent.mkdir()
+    photo.write_bytes(HOPPER.read_bytes())
+    settings = Settings(
+        source=SourceSettings(photos=(photo,)),
+        input=InputSettings(spec=str(film)),
+        look=LookSettings(swapper=f"simswap:{here}/mine.onnx", masks=("hands", f"{here}/mask.onnx")),
+        output=OutputSettings(record=here / "out.mp4"),
+    )
+    presets = Presets()
+    presets.save("a", Preset.of(settings, source=True, input=True, output=True))
+    passed_on = tmp_path / "passed on"
+    presets.export("a", passed_on / "a.toml")
+    assert "wanda" not in (passed_on / "a.toml").read_text()
+
+    presets.import_file(passed_on / "a.toml", "without")
+    with pytest.raises(PresetError, match=r"the photo me\.jpg, which is not here"):
+        presets.load("without").applied(Settings(), str)
+    for file in (photo, film):
+        (passed_on / file.name).write_bytes(b"x")
+    presets.import_file(passed_on / "a.toml", "with")
+    there = presets.load("with").applied(Settings(), str)
+    assert there.source.photos == (passed_on / "me.jpg",)
+    assert there.input.spec == str(passed_on / "talk.mp4")
+    assert there.look == LookSettings(swapper="simswap:mine.onnx", masks=("hands", "mask.onnx"))
+    assert there.output.record == Path("out.mp4")
+
+
+def test_photos_below_the_exported_file_keep_their_place(here: Path, tmp_path: Path) -> None:
+    photo = tmp_path / "kit" / "photos" / "me.jpg"
+    photo.parent.mkdir(parents=True)
+    photo.write_bytes(HOPPER.read_bytes())
+    presets = Presets()
+    presets.save("a", Preset.of(Settings(source=SourceSettings(photos=(photo,))), source=True))
+    presets.export("a", tmp_path / "kit" / "a.toml")
+    (tmp_path / "kit").rename(tmp_path / "moved")
+    presets.import_file(tmp_path / "moved" / "a.toml", "b")
+    assert presets.load("b").applied(Settings(), str).source.photos == (tmp_path / "moved" / "photos" / "me.jpg",)
+
+
+@pytest.mark.parametrize(
+    "spec", ["0", "-", "synthetic:size=320x180,fps=30", "camera:Logitech", "/dev/video0", "rtsp://camera/live", "pipe:raw,size=2x2"]
+)
+def test_an_input_that_is_no_file_is_as_good_elsewhere(spec: str, here: Path) -> None:
+    preset = (
+        Preset.of(Settings(input=InputSettings(spec=spec)), input=True) if "rtsp" not in spec else Preset(input=InputSettings(spec=spec))
+    )
+    assert preset.portable(here, Gallery()).anchored(here) == preset
+
+
+def test_one_that_cannot_be_read_is_removed_and_put_back_as_it_was(tmp_path: Path) -> None:
+    presets = Presets(tmp_path)
+    for text in (b"broken = ", b"ffrt_preset = 9\n", b"\xff"):
+        presets.path("a").write_bytes(text)
+        kept = presets.remove("a")
+        assert presets.names() == []
+        presets.put_back("a", kept)
+        assert presets.path("a").read_bytes() == text
+    with pytest.raises(PresetError, match="already"):
+        presets.put_back("a", b"")

@@ -49,6 +49,25 @@ def test_the_known_models_are_there() -> None:
         assert entry.sha256 or entry.crc32_beside or not entry.addresses
 
 
+def test_hashes_that_are_known_in_part_name_one_model_each() -> None:
+    shorts = [(short, entry.name) for entry in load_catalog() for short in entry.sha256_short]
+    assert len({short for short, _ in shorts}) == len(shorts) >= 14
+    for short, name in shorts:
+        begin, _, end = short.partition("…")
+        whole = begin + "0" * (64 - len(begin) - len(end)) + end
+        found = load_catalog().by_sha256(whole)
+        assert found is not None
+        assert found.name == name
+        assert load_catalog().by_sha256(whole[:-1] + "x") is None
+
+
+@pytest.mark.parametrize("short", ["e4a3f08ce16af", "e4a3f08c…", "e4a3…e16af", "E4A3F08C…E16AF"])
+def test_a_shortened_hash_that_says_too_little_is_refused(tmp_path: Path, short: str) -> None:
+    (tmp_path / "c.toml").write_text(ENTRY + f'sha256_short = ["{short}"]\n', encoding="utf-8")
+    with pytest.raises(ModelError, match="shortened hash"):
+        load_catalog(tmp_path / "c.toml")
+
+
 def test_what_must_not_be_sold_says_so() -> None:
     catalog = load_catalog()
     for name in ("inswapper_128", "inswapper_128_fp16", "arcface_w600k_r50", "scrfd_2.5g", "retinaface_10g", "2d106det", "1k3d68"):

@@ -34,6 +34,19 @@ def test_the_hash_is_asked_first(tmp_path: Path) -> None:
     assert found.sha256 == sha256(data)
 
 
+def test_the_beginning_and_the_end_of_a_hash_will_do(tmp_path: Path) -> None:
+    """Where no more was found in writing; what it says of the graph must be so, for such a hash alone is not believed."""
+    data = model_bytes(size=8)
+    short = f"{sha256(data)[:8]}…{sha256(data)[-4:]}"
+    path = put(tmp_path / "from somewhere.onnx", data)
+    entry = Published(data, name="known", family="eight", extra={"sha256_short": ("00000000…0000", short)}).entry(by="crc32")
+    found = identify(path, Catalog([entry]), families(**EIGHT))
+    assert (found.name, found.family, found.entry, found.told_by) == ("known", "eight", entry, ToldBy.HASH)
+    other = Published(data, name="known", family="sixteen", extra={"sha256_short": (short,)}).entry(by="crc32")
+    found = identify(path, Catalog([other]), families(**EIGHT))
+    assert (found.family, found.told_by) == ("eight", ToldBy.GRAPH)
+
+
 @pytest.mark.parametrize(("size", "family", "kind"), [(8, "eight", "swapper"), (16, "sixteen", "enhancer")])
 def test_the_graph_tells_the_family(tmp_path: Path, size: int, family: str, kind: str) -> None:
     found = identify(put(tmp_path / "mine.dfm", model_bytes(size=size)), NOTHING, families(**EIGHT))

@@ -7,7 +7,9 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +63,7 @@ def test_what_is_taken_is_found_and_known(shelf: Shelf, tmp_path: Path) -> None:
     assert (model.name, model.path.read_bytes(), model.sha256, model.family, model.graph) == ("tiny", ONE, sha256(ONE), "eight", GRAPH)
     assert shelf.has(taken.sha256) == taken
     assert (tmp_path / "given").exists()
-    assert sorted(path.name for path in shelf.folder.iterdir()) == sorted(["tiny.onnx", f"{taken.sha256}.json"])
+    assert {path.name for path in shelf.folder.iterdir()} == {"tiny.onnx", f"{taken.sha256}.json", ".names.lock"}
 
 
 def test_two_files_of_one_name_stand_side_by_side(shelf: Shelf, tmp_path: Path) -> None:
@@ -75,6 +77,29 @@ def test_two_files_of_one_name_stand_side_by_side(shelf: Shelf, tmp_path: Path) 
     assert shelf.path(shelf.find(two.sha256[:8])).read_bytes() == TWO
     shelf.remove(one)
     assert shelf.find("tiny") == two
+
+
+def test_two_who_take_one_name_at_once_both_keep_their_file(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each looks whether the name is free; without a lock both would find that it is, and the later file would replace the earlier."""
+    both = threading.Barrier(2)
+    free = Shelf._free
+
+    def slowly(self: Shelf, file: str, sha256: str) -> Path:
+        found = free(self, file, sha256)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.3)  # passed only where both are here
+        return found
+
+    monkeypatch.setattr(Shelf, "_free", slowly)
+    contents = (ONE, TWO)
+    for number, data in enumerate(contents):
+        (tmp_path / str(number)).write_bytes(data)
+    threads = [threading.Thread(target=shelf.take, args=(tmp_path / str(number), card(data))) for number, data in enumerate(contents)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {shelf.path(taken).read_bytes() for taken in shelf.cards()} == set(contents)
 
 
 def test_taking_one_twice_changes_nothing(shelf: Shelf, tmp_path: Path) -> None:
@@ -206,7 +231,8 @@ def test_a_folder_that_refuses_says_what_to_do(read_only: Path) -> None:
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("")
     shelf = Shelf(tmp_path / "models")
-    assert shelf.cards() == []
+    with pytest.raises(ModelError, match="is a file; name a folder for models in FFRT_MODELS"):
+        shelf.cards()
     with pytest.raises(ModelError, match="cannot write to"):
         take(shelf, tmp_path, ONE)
 

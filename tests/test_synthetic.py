@@ -187,3 +187,11 @@ def test_a_portrait_that_is_missing_says_so() -> None:
     source = open_spec("synthetic:portrait=nobody.png", CaptureRequest(), ManualClock())
     with pytest.raises(SourceError, match=r"nobody\.png"):
         source.open(threading.Event(), AudioBus())
+
+
+def test_it_fails_once_it_is_unplugged() -> None:
+    _, source = opened("synthetic:size=320x180,fps=10,unplug=0.3")
+    numbers = [grab.media_ns // 10**8 for grab in (source.grab() for _ in range(3)) if grab is not None]
+    assert numbers == [0, 1, 2]
+    with pytest.raises(SourceError, match="unplugged"):
+        source.grab()

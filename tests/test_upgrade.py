@@ -90,7 +90,7 @@ def test_the_line_takes_what_was_made_within_two_frames(model: Path) -> None:
     before = session._worn.open_models
     session.start()
     try:
-        assert upgrade_of(session).wait(60)
+        assert upgrade_of(session).wait(100)
         frames_pass(session, 8)
     finally:
         session.close()
@@ -104,6 +104,49 @@ def test_the_line_takes_what_was_made_within_two_frames(model: Path) -> None:
     for opened in (*before, *session._worn.open_models):
         with pytest.raises(ModelError, match="closed"):
             opened.session.run({})
+
+
+def test_no_frame_is_drawn_half_by_what_was_and_half_by_what_was_made(model: Path, tmp_path: Path) -> None:
+    """A swapper and a mask, each made ready by itself: both from one frame on, which is one of the two after they were."""
+    mask = xseg(tmp_path / "xseg_1.onnx")
+    given = settings(model, "kept,ort")
+    look = given.look.model_copy(update={"masks": (str(mask),)})
+    witness = Runs()
+    session = LiveSession(given.model_copy(update={"look": look}), witness=witness)
+    ready: list[int] = []
+    take = session.line.update
+
+    def noted(look):
+        ready.append(len(witness.kept))
+        return take(look)
+
+    session.line.update = noted  # type: ignore[method-assign]
+    session.start()
+    try:
+        assert upgrade_of(session).wait(100)
+        frames_pass(session, 8)
+    finally:
+        session.close()
+    assert session.report()["upgrade"]["state"] == "ready"
+    assert set(witness.kept) <= {0, 2}
+    first = witness.kept.index(2)
+    assert 0 <= first - ready[0] <= 2
+    assert set(witness.kept[first:]) == {2}, "and there is no way back"
+
+
+class Runs:
+    """How many kept graphs each frame with a face ran, in order."""
+
+    def __init__(self) -> None:
+        self.kept: list[int] = []
+        self._before = 0
+
+    def before(self, frame: Frame) -> None:
+        self._before = Drawn._count()
+
+    def after(self, frame: Frame) -> None:
+        if any(face.state is FaceState.SEEN for face in frame.faces):
+            self.kept.append(Drawn._count() - self._before)
 
 
 def test_parts_that_were_changed_are_closed_while_live(model: Path) -> None:
@@ -133,7 +176,7 @@ def test_what_cannot_be_made_changes_nothing_and_is_said_once(
     session.start()
     try:
         with caplog.at_level(logging.WARNING):
-            assert upgrade_of(session).wait(60)
+            assert upgrade_of(session).wait(100)
             frames_pass(session, 3)
     finally:
         session.close()
@@ -158,7 +201,7 @@ def test_a_detector_is_upgraded_as_well(model: Path, tmp_path: Path) -> None:
     before = session._tracking.open_models
     session.start()
     try:
-        assert upgrade_of(session).wait(60)
+        assert upgrade_of(session).wait(100)
         kept_runtime.RUNS.clear()
         frames_pass(session, 8)  # it finds nobody: it is asked in every other frame at least
         assert any(name != "upgrade" for name in kept_runtime.RUNS)
@@ -180,7 +223,7 @@ def test_what_cannot_be_made_keeps_nobody_from_using_the_rest(model: Path, tmp_p
     session.start()
     try:
         with caplog.at_level(logging.WARNING):
-            assert upgrade_of(session).wait(60)
+            assert upgrade_of(session).wait(100)
             frames_pass(session, 4)
     finally:
         session.close()

@@ -1,9 +1,9 @@
-"""What is said over the control interface. The schema is made of these models."""
+"""What is said over the control interface. `openapi.py` makes the schema of these models."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -116,6 +116,15 @@ class State(_Message):
     outputs: tuple[Output, ...] = ()
 
 
+class Face(_Message):
+    """One of the gallery."""
+
+    id: str
+    """Stays when the name is changed; a command takes either."""
+    name: str
+    favourite: bool
+
+
 class Numbers(_Message):
     """What the line measured, since it started."""
 
@@ -187,15 +196,3 @@ def id_of(text: str | bytes) -> str | None:
     except (ValueError, RecursionError, TypeError, KeyError):
         return None
     return number if isinstance(number, str) and len(number) <= ID_MAX else None
-
-
-def schema() -> dict[str, Any]:
-    """JSON Schema of all that is said."""
-    parts: dict[str, TypeAdapter[Any]] = {"Command": COMMANDS, "Event": EVENTS}
-    parts |= {"State": TypeAdapter(State), "Failure": TypeAdapter(Failure)}
-    definitions: dict[str, Any] = {}
-    for name, adapter in parts.items():
-        made = adapter.json_schema(mode="serialization" if name != "Command" else "validation", ref_template="#/$defs/{model}")
-        definitions |= made.pop("$defs", {})
-        definitions.setdefault(name, made)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "ffrt control", "$defs": dict(sorted(definitions.items()))}

@@ -13,19 +13,19 @@ from typing import Any, TypeVar
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from app.control import prometheus
+from app.control import openapi, prometheus
 from app.control.guard import HOST, RateLimit, has_token, refusal
 from app.control.messages import (
     BODY_BYTES_MAX,
     Answer,
     Command,
+    Face,
     Failure,
     NumbersEvent,
     State,
     StateEvent,
     id_of,
     read_command,
-    schema,
 )
 from app.control.service import ControlService
 from app.errors import AppError, ControlError, NotLiveError, StoreError, UsageError
@@ -64,9 +64,6 @@ STRANGERS_PER_S, STRANGERS_BURST = 5.0, 20
 """The same for requests without the right token."""
 
 SLOW = ("start", "preset", "identity")
-
-COMMANDS = ("start", "stop", "preset", "identity", "show", "quit")
-"""Each is an address of its own, too."""
 
 
 class ControlServer:
@@ -123,14 +120,18 @@ class ControlServer:
 
     async def _serve(self) -> None:
         application = web.Application(middlewares=[self._guard], client_max_size=BODY_BYTES_MAX)
-        application.router.add_get("/v1/state", self._get_state)
-        application.router.add_get("/v1/metrics", self._get_metrics)
-        application.router.add_get("/v1/snapshot", self._get_snapshot)
-        application.router.add_get("/v1/presets", self._get_presets)
-        application.router.add_get("/v1/faces", self._get_faces)
-        application.router.add_get("/v1/schema", self._get_schema)
-        application.router.add_get("/v1/events", self._get_events)
-        for name in COMMANDS:
+        answers = {
+            "state": self._get_state,
+            "metrics": self._get_metrics,
+            "snapshot": self._get_snapshot,
+            "presets": self._get_presets,
+            "faces": self._get_faces,
+            "schema": self._get_schema,
+            "events": self._get_events,
+        }
+        for name in openapi.QUESTIONS:
+            application.router.add_get(f"/v1/{name}", answers[name])
+        for name in openapi.commands():
             application.router.add_post(f"/v1/{name}", self._post)
         runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         await runner.setup()
@@ -201,10 +202,10 @@ class ControlServer:
 
     async def _get_faces(self, request: web.Request) -> web.Response:
         identities = await self._in_pool(self._service.gallery.identities)
-        return web.json_response([{"id": one.id, "name": one.name, "favourite": one.favourite} for one in identities])
+        return web.json_response([Face(id=one.id, name=one.name, favourite=one.favourite).model_dump() for one in identities])
 
     async def _get_schema(self, request: web.Request) -> web.Response:
-        return web.json_response(schema())
+        return web.json_response(openapi.document())
 
     async def _post(self, request: web.Request) -> web.Response:
         return _json(await self._obey(read_command(await request.read(), request.path.rpartition("/")[2])))

@@ -32,7 +32,8 @@ from rt.address import shown
 
 
 class ControlService:
-    """Any thread. A command may take seconds; ``state`` and ``numbers`` take microseconds and hold nobody."""
+    """Any thread. A command may take seconds; ``state`` and ``numbers`` take microseconds and hold nobody; the
+    first ``state`` after a change of the face takes milliseconds."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class ControlService:
         self._show, self._leave = show, leave
         self._guard = threading.Lock()
         self._preset: str | None = None  # guarded by _guard, as is the next
-        self._face: tuple[str, SourceSettings] | None = None
+        self._named: tuple[SourceSettings, str | None] = (SourceSettings(), None)
 
     def obey(self, command: Command) -> State:
         """Raises ``AppError``, ``RtError``, ``EngineError``."""
@@ -81,8 +82,8 @@ class ControlService:
             video = None if session.line.video is None else str(session.line.video)
             facts = [(runner.sink.name, runner.statistics()) for runner in session.line.runners]
             outputs = tuple(Output(name=name, state=fact["state"], frames=fact["frames"], error=fact.get("error")) for name, fact in facts)
+        face = self._name_of(settings.source)
         with self._guard:
-            face = self._face[0] if self._face is not None and self._face[1] == settings.source else None
             preset = self._preset
         return State(
             state=studio.state,
@@ -117,21 +118,27 @@ class ControlService:
 
     def _take_preset(self, name: str) -> None:
         preset = self.presets.load(name)
-        self.studio.revise(lambda settings: preset.applied(settings, self._addresses.url))
+        self.studio.revise(lambda settings: preset.applied(settings, self._addresses.url, self.gallery))
         with self._guard:
             self._preset = name
 
     def _wear(self, command: IdentityCommand) -> None:
-        name = None
         if command.face is not None:
-            identity = self.gallery.find(command.face)
-            name, source = identity.name, identity.source
+            source = self.gallery.find(command.face).source
         else:
             source = SourceSettings(photos=tuple(map(Path, command.photos or ())))
             self._look_at(source)
-        self.studio.revise(lambda settings: settings.model_copy(update={"source": source}))
+        self.studio.revise(lambda settings: settings.wearing(source))
+
+    def _name_of(self, source: SourceSettings) -> str | None:
+        """Of the gallery's face whose photos these are; looked for when the face has changed, whoever changed it."""
         with self._guard:
-            self._face = None if name is None else (name, source)
+            if self._named[0] == source:
+                return self._named[1]
+        found = self.gallery.wearing(source)
+        with self._guard:
+            self._named = (source, None if found is None else found.name)
+        return None if found is None else found.name
 
     def _look_at(self, source: SourceSettings) -> None:
         """A line does so by itself; where none is live, a photo without a face would be found out at the next start alone."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.errors import AppError, MissingError
@@ -23,6 +24,10 @@ class Opening:
     """Nothing was asked for on the command line: as it was left."""
     minimised: bool = False
     live: bool = False
+    control: int | None = None
+    """Port of the control interface; None opens it where the person has switched it on."""
+    announce: Callable[[int | None], None] = lambda port: None
+    """Is told the control interface's port, on some thread."""
 
 
 def open_window(settings: Settings, opening: Opening | None = None) -> int:
@@ -30,6 +35,7 @@ def open_window(settings: Settings, opening: Opening | None = None) -> int:
     if importlib.util.find_spec("PySide6") is None:
         raise MissingError("the window needs PySide6, which is not installed; run `pip install 'ffrt[gui]'`, or add --headless")
     check_display(os.environ, sys.platform)
+    check_binding(importlib.metadata.version("shiboken6"), sys.version_info[:3])
     try:
         from app.gui.application import run
     except ImportError as error:
@@ -44,3 +50,16 @@ def check_display(environment: Mapping[str, str], platform: str) -> None:
     wanted = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     if platform == "linux" and not any(environment.get(name) for name in wanted):
         raise AppError("there is no display to open the window on; start ffrt in a desktop session, or add --headless")
+
+
+def check_binding(version: str, python: tuple[int, ...]) -> None:
+    """Raises ``MissingError`` for a PySide6 (or its shiboken6) of 6.12 or later before Python 3.12.
+
+    Their wheels hand out None, True and False without counting: from 3.12 on these are immortal, before that every call of Qt takes one
+    reference away until none is left, which ends the process (measured: ``Signal.emit`` takes a True, a method without a result a None).
+    """
+    if python < (3, 12) and tuple(int(part) for part in version.split(".")[:2]) >= (6, 12):
+        raise MissingError(
+            f"PySide6 {version} ends the program after some minutes on Python {python[0]}.{python[1]}; "
+            "run `pip install 'PySide6-Essentials<6.12'`, or use Python 3.12 or later"
+        )

@@ -13,12 +13,14 @@ from PySide6.QtWidgets import QApplication
 from app.gui import Opening, theme
 from app.gui.consent import ask_once, consent_file
 from app.gui.memory import restored
+from app.gui.outside import Outside
 from app.gui.tray import Tray
 from app.gui.trouble import Trouble
 from app.gui.window import Window
 from app.gui.words import Words, system_language
+from app.live_options import CONTROL_PORT
 from app.settings import Settings
-from app.state import StateFile
+from app.state import State, StateFile
 
 for _name in ("QT_QPA_PLATFORM_PLUGIN_PATH", "QT_QPA_FONTDIR"):
     os.environ.pop(_name, None)
@@ -45,6 +47,7 @@ def run(settings: Settings, opening: Opening) -> int:
     trouble.happened.connect(window.tell_trouble)
     tray = Tray(lambda: chosen, lambda: bring_back(window), window.toggle_live, lambda: leave(application, window))
     window.control.state_changed.connect(tray.show_state)
+    outside = listen(application, window, opening, state)
     show(window, tray, minimised=opening.minimised or state.start_minimised)
     if opening.live or state.start_live:
         window.toggle_live()
@@ -53,6 +56,7 @@ def run(settings: Settings, opening: Opening) -> int:
     awake.timeout.connect(lambda: None)
     awake.start(200)
     status = application.exec()
+    outside.shut()
     tray.close()
     trouble.close()
     del translators  # Qt holds no reference
@@ -77,6 +81,18 @@ def show(window: Window, tray: Tray, *, minimised: bool) -> None:
         window.show()
     elif not tray.is_there:
         window.showMinimized()
+
+
+def listen(application: QApplication, window: Window, opening: Opening, state: State) -> Outside:
+    """Opens the control interface where it is asked for, now or by the switch on the program's page."""
+    outside = Outside(window.control.studio, window.bench.worker("control"), opening.announce)
+    outside.when_asked(show=lambda: bring_back(window), leave=lambda: leave(application, window))
+    outside.told.connect(window.program.show_control)
+    outside.told.connect(window.tell_control)
+    window.program.control_wished.connect(lambda on: outside.open(CONTROL_PORT) if on else outside.close())
+    if opening.control is not None or state.control:
+        outside.open(CONTROL_PORT if opening.control is None else opening.control)
+    return outside
 
 
 def leave(application: QApplication, window: Window) -> None:

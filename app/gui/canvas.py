@@ -41,7 +41,9 @@ class Scene:
     split: float | None = None
     """Where after begins, as a share of the picture's width as it is shown; None shows after alone."""
     chosen: frozenset[int] | None = None
-    """Ids of the faces that are worn, if not all are; their outlines are stronger."""
+    """Numbers of the people who are swapped, if not all are; their outlines are stronger."""
+    names: tuple[str, str] | None = None
+    """Of what is left and right of the split, where it is not before and after."""
     focused: bool = False
     """The keyboard moves the split."""
     rounded: bool = True
@@ -143,6 +145,8 @@ def paint_over(painter: QPainter, scene: Scene, area: QRectF, whole: QRectF) -> 
         _paint_faces(painter, scene, area, theme)
         if scene.split is not None:
             _paint_split(painter, area, scene.split)
+            if scene.names is not None:
+                _paint_names(painter, area, scene.names)
         if scene.focused and scene.split is not None:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(theme.accent), 2))
@@ -155,7 +159,7 @@ def _paint_faces(painter: QPainter, scene: Scene, area: QRectF, theme: Theme) ->
     assert scene.picture is not None
     place = scene.place(area)
     for face in scene.picture.faces:
-        is_worn = scene.chosen is None or face.id in scene.chosen
+        is_worn = scene.chosen is None or face.person in scene.chosen
         colour = QColor(theme.accent if face.state is FaceState.SEEN else theme.warn)
         colour.setAlpha(255 if is_worn else 130)
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -165,6 +169,20 @@ def _paint_faces(painter: QPainter, scene: Scene, area: QRectF, theme: Theme) ->
         if scene.landmarks:
             painter.setPen(QPen(colour, 2))
             painter.drawPoints(place.map(QPolygonF([QPointF(x, y) for x, y in face.points[:, :2].tolist()])))
+
+
+def _paint_names(painter: QPainter, area: QRectF, names: tuple[str, str]) -> None:
+    metrics = painter.fontMetrics()
+    for name, is_left in zip(names, (True, False), strict=True):
+        text = metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(area.width() / 2) - 48)
+        width = metrics.horizontalAdvance(text) + 16
+        left = area.left() + 12 if is_left else area.right() - 12 - width
+        plate = QRectF(left, area.top() + 12, width, metrics.height() + 8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(0, 0, 0, 150))
+        painter.drawRoundedRect(plate, 6, 6)
+        painter.setPen(QColor("#ffffff"))
+        painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, text)
 
 
 def _paint_split(painter: QPainter, area: QRectF, split: float) -> None:

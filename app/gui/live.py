@@ -16,11 +16,13 @@ from app.outputs import Output
 from app.session import LiveSession
 from app.settings import Settings
 from app.studio import Studio, StudioState
+from app.vitals import Vitals
 from engines.session import ModelUse
 from rt.clock import MonotonicClock
 from rt.metrics import Snapshot
 from rt.sinks.preview import PreviewSink
 from rt.sinks.runner import SinkState
+from rt.track.people import Person
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +71,10 @@ class Pulse:
     """What the source says of itself (``rt.capture.contract.Source.describe``)."""
     models: tuple[ModelUse, ...]
     """What runs where."""
+    vitals: Vitals
+    """How the line fares."""
+    people: tuple[Person, ...]
+    """Who was seen, and who is in the picture."""
     recording: str
     """The file that is written now, or an empty text."""
 
@@ -164,12 +170,13 @@ class LiveControl(QObject):
             self.studio.stop()
         self._take_over(changes)
         if live:
-            self._live_since_ns = self._clock.now_ns()
             self._start()
 
     def _start(self) -> None:
+        self._live_since_ns = None
         try:
             self.studio.start()
+            self._live_since_ns = self._clock.now_ns()
         except KNOWN as error:
             with self._woken:
                 given_up = self._live_wish is False or self._closing
@@ -221,7 +228,15 @@ class LiveControl(QObject):
             lights[output] = Light(runner.state, str(runner.error or ""), retry_in_s)
         recording = session.settings.output.record
         return Pulse(
-            now_ns, session.metrics(), lights, str(session.line.video), session.source(), session.uses(), str(recording or "")
+            now_ns,
+            session.metrics(),
+            lights,
+            str(session.line.video),
+            session.source(),
+            session.uses(),
+            session.vitals(),
+            session.people(),
+            str(recording or ""),
         )
 
 

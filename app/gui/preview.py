@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import cast
 
+import cv2
+import numpy as np
 from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QFocusEvent, QHideEvent, QKeyEvent, QKeySequence, QMouseEvent, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
@@ -13,6 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from app.gui.canvas import Canvas, Scene, SoftwareCanvas
 from app.gui.theme import Theme
 from app.gui.words import tr
+from rt.frame import TrackedFace
 from rt.sinks.preview import Picture, PreviewSink, Wanted
 
 DRAWING_VARIABLE = "FFRT_PREVIEW"
@@ -43,6 +46,7 @@ class Preview(QWidget):
         self._sink = sink
         self._running = False
         self._held = False
+        self._still = False
         self.scene = Scene(theme)
         self.setMinimumSize(320, 180)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -75,6 +79,7 @@ class Preview(QWidget):
         """While not running nothing is taken and the message is shown."""
         self._running = running
         if not running:
+            self.let_go()
             self._later.stop()
             self.scene.picture = None
             self._sink.clear()
@@ -96,16 +101,44 @@ class Preview(QWidget):
         """Where after begins, as a share of the picture's width; None shows after alone."""
         return self.scene.split
 
+    def hold(self, left: np.ndarray, right: np.ndarray, names: tuple[str, str]) -> None:
+        """Shows two pictures (uint8 [H, W, 3] BGR, of one size) beside the split instead of what comes, until ``let_go``."""
+        turned = self.scene.mirrored and not cast("Canvas", self._canvas).scales
+        before, after = (cv2.cvtColor(side[:, ::-1] if turned else side, cv2.COLOR_BGR2BGRA) for side in (left, right))
+        self.scene.picture = Picture(after, before, turned, (right.shape[1], right.shape[0]), (), -1, 0)
+        self.scene.names = names
+        self._still = True
+        self._canvas.update()
+
+    def let_go(self) -> None:
+        """Shows what comes again."""
+        if self._still:
+            self._still = False
+            self.scene.names = None
+            self.scene.picture = None
+            self._watch()
+            self._canvas.update()
+
+    @property
+    def holds(self) -> bool:
+        return self._still
+
     def set_option(self, name: str, on: bool) -> None:
         """``mirrored``, ``actual_size``, ``outlines`` or ``landmarks``."""
         setattr(self.scene, name, on)
         self._watch()
         self._canvas.update()
 
-    def set_chosen(self, faces: frozenset[int] | None) -> None:
-        """Ids of the faces that are worn, if not all are."""
-        self.scene.chosen = faces
-        self._canvas.update()
+    def set_chosen(self, people: frozenset[int] | None) -> None:
+        """Numbers of the people who are swapped, if not all are."""
+        if people != self.scene.chosen:
+            self.scene.chosen = people
+            self._canvas.update()
+
+    @property
+    def faces(self) -> tuple[TrackedFace, ...]:
+        """Of the picture that is shown."""
+        return () if self.scene.picture is None else self.scene.picture.faces
 
     def area(self) -> QRectF:
         """Where the picture lies in the widget."""
@@ -146,7 +179,7 @@ class Preview(QWidget):
             self._take()
 
     def _take(self) -> None:
-        if not self._running or not self._sink.wanted.visible:
+        if self._still or not self._running or not self._sink.wanted.visible:
             return
         picture: Picture | None = self._sink.take()
         if picture is None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from PySide6.QtCore import QStandardPaths
+from PySide6.QtCore import QStandardPaths, QUrl
+from PySide6.QtGui import QDesktopServices
 
 from app.files import write_atomically
 
@@ -27,3 +28,8 @@ def save_picture(pixels: np.ndarray, place: Path) -> Path:
     """``pixels``: uint8 [H, W, 3] BGR. Takes tenths of a second. Raises ``StoreError``."""
     write_atomically(place, cv2.imencode(".png", pixels)[1].tobytes())
     return place
+
+
+def show_folder(folder: Path) -> None:
+    """In the program that the system has for folders."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

@@ -58,6 +58,7 @@ QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus { border: 1px solid $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
 QPushButton:disabled, QToolButton:disabled { color: $muted; }
+QPushButton#entry { text-align: left; }
 QPushButton#live { background: $accent; color: $on_accent; border: none; border-radius: 12px; font-size: 18px; font-weight: 600;
   min-height: 52px; }
 QPushButton#live:hover, QPushButton#primary:hover { background: $accent_hover; }
@@ -68,6 +69,11 @@ QPushButton#primary { background: $accent; color: $on_accent; border: none; font
 QToolButton#face { padding: 2px; border-radius: 10px; border: 2px solid transparent; background: transparent; }
 QToolButton#face:hover, QToolButton#face:focus { border-color: $line; }
 QToolButton#face:checked { border-color: $accent; background: transparent; color: $text; }
+QToolButton#person { padding: 3px 10px 3px 3px; border-radius: 12px; border: 2px solid $line; background: $card; color: $muted;
+  font-size: 13px; }
+QToolButton#person[worn="true"] { border-color: $accent; color: $text; }
+QToolButton#person[there="false"] { background: transparent; color: $muted; }
+QToolButton#person:hover, QToolButton#person:focus { border-color: $text; }
 QComboBox, QLineEdit, QSpinBox, QPlainTextEdit { background: $page; border: 1px solid $line; border-radius: 8px;
   padding: 6px 10px; min-height: 20px;
   selection-background-color: $accent; selection-color: $on_accent; }
@@ -87,6 +93,9 @@ QCheckBox::indicator:disabled { border-color: $line; }
 QCheckBox::indicator { width: 18px; height: 18px; border-radius: 5px; border: 1px solid $muted; background: $page; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: none; }
 QCheckBox:focus { color: $accent; }
+QToolButton::menu-indicator { image: none; }
+QProgressBar { background: $line; border: none; border-radius: 3px; min-height: 6px; max-height: 6px; }
+QProgressBar::chunk { background: $accent; border-radius: 3px; }
 QSlider { background: transparent; min-height: 24px; }
 QSlider::groove:horizontal { height: 4px; border-radius: 2px; background: $line; }
 QSlider::sub-page:horizontal { height: 4px; border-radius: 2px; background: $accent; }
@@ -94,9 +103,13 @@ QSlider::handle:horizontal { width: 16px; height: 16px; margin: -6px 0; border-r
 QSlider::handle:horizontal:focus { border: 2px solid $text; }
 QScrollBar:vertical { background: transparent; width: 8px; }
 QScrollBar::handle:vertical { background: $line; border-radius: 4px; min-height: 30px; }
-QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { height: 0; background: none; }
+QScrollBar:horizontal { background: transparent; height: 8px; }
+QScrollBar::handle:horizontal { background: $line; border-radius: 4px; min-width: 30px; }
+QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { height: 0; width: 0; background: none; }
 QMenu { background: $card; border: 1px solid $line; padding: 6px; }
 QMenu::item { padding: 6px 22px; border-radius: 6px; }
+QMenu::item:disabled { color: $muted; }
+QMenu::separator { height: 1px; background: $line; margin: 5px 8px; }
 QMenu::item:selected { background: $accent; color: $on_accent; }
 QToolTip { background: $card; color: $text; border: 1px solid $line; padding: 4px; }
 """)

@@ -10,10 +10,11 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QCursor, QDragEnterEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.diagnostics import diagnostics
@@ -23,27 +24,36 @@ from app.gui.cards.camera import CameraCard
 from app.gui.cards.card import Bench, Card
 from app.gui.cards.face import FaceCard
 from app.gui.cards.framing import FramingCard
-from app.gui.cards.look import look_cards
+from app.gui.cards.look import LookCard, look_cards
+from app.gui.cards.numbers import numbers_cards
 from app.gui.cards.outputs import OutputsCard, StreamsCard
 from app.gui.cards.part import PartCard
 from app.gui.cards.presets import PresetsCard
 from app.gui.cards.program import HelpCard, ProgramCard
+from app.gui.comparing import Comparing
+from app.gui.flow import Flow
 from app.gui.intake import Intake
+from app.gui.jobs_panel import JobsPanel
 from app.gui.live import Change, LiveControl, LiveState, Pulse
 from app.gui.memory import Memory, from_text, to_text
 from app.gui.notice import Notice
 from app.gui.numbers import NumbersBar
 from app.gui.pages import Pages
+from app.gui.people import PeopleStrip
 from app.gui.preview import Preview
-from app.gui.snapshot import new_snapshot, pictures, save_picture
+from app.gui.snapshot import new_snapshot, pictures, save_picture, show_folder
 from app.gui.theme import Theme
 from app.gui.trouble import TroublePage
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.history import History
-from app.settings import LookSettings, Settings, SourceSettings
+from app.jobs import Job
+from app.offers import parts_of
+from app.settings import LookSettings, PeopleSettings, Settings, SourceSettings
 from app.state import State, StateFile
+from engines.family import Kind
 from rt.clock import MonotonicClock
+from rt.frame import TrackedFace
 from rt.sinks.preview import Picture, PreviewSink
 
 log = logging.getLogger(__name__)
@@ -51,6 +61,18 @@ log = logging.getLogger(__name__)
 
 def bare_warning() -> str:
     return tr("No face is chosen: the picture passes as it is, with the face that is filmed.")
+
+
+class Worn(NamedTuple):
+    """What can be undone: who wears what, and how."""
+
+    source: SourceSettings
+    people: PeopleSettings
+    look: LookSettings
+
+    @classmethod
+    def of(cls, settings: Settings) -> Worn:
+        return cls(settings.source, settings.people, settings.look)
 
 
 class Window(QWidget):
@@ -76,7 +98,7 @@ class Window(QWidget):
         self.settings = settings
         self._theme = theme
         self.state = LiveState.IDLE
-        self._history: History[tuple[SourceSettings, LookSettings]] = History((settings.source, settings.look))
+        self._history: History[Worn] = History(Worn.of(settings))
         self._clock = MonotonicClock()
         sink = PreviewSink()
         self.control = LiveControl(settings, sink)
@@ -85,24 +107,35 @@ class Window(QWidget):
         self.control.failed.connect(self.say)
         self.control.ended.connect(self.say)
         self.control.pulsed.connect(self._show_pulse)
-        self.bench = Bench(lambda: self._theme)
+        self.jobs = JobsPanel()
+        self._opening: Job | None = None
+        self.bench = Bench(lambda: self._theme, self.jobs.jobs)
         kept = State() if memory is None else memory[1]
         self.memory = None if memory is None else Memory(*memory, self.bench.worker("state"))
         self.message = Notice()
         self.preview = Preview(sink, lambda: self._theme)
         self.preview.shown.connect(self._note_age)
+        self.preview.face_picked.connect(self._open_menu_of)
         self.numbers = NumbersBar(lambda: self._theme)
         self.face = FaceCard(self.bench, gallery)
         self.face.offered.connect(self.message.say)
+        self.people = PeopleStrip(self.face.offered_faces)
+        self.people.changed.connect(self.apply)
+        recognisers = partial(parts_of, Kind.IDENTITY)
+        self.bench.worker("models").run(recognisers, self.people.offer_recognisers, lambda error: self.say(shown_error(error)))
         self.camera = CameraCard(self.bench, choose=choose_camera)
         self.framing = FramingCard(self.bench)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
-        self.presets, self.program = PresetsCard(self.bench), ProgramCard(self.bench, kept)
+        self.presets, self.program = PresetsCard(self.bench, gallery=self.face.gallery), ProgramCard(self.bench, kept)
         self.presets.offered.connect(self.message.say)
         self.presets.chosen.connect(lambda name: self._remember(lambda state: state.model_copy(update={"preset": name})))
         self.program.state_wished.connect(self._remember)
+        self.comparing = Comparing(self.preview, self.control.studio, lambda: self.bench.worker("compare"), self.say)
+        self.comparing.wear = lambda side: self.apply(side.change)
+        self.presets.compare_wished.connect(lambda left, right: self.comparing.begin(left, right, self.settings))
         self.intake = Intake(self.face, self.camera, self.message)
+        self.truth = numbers_cards(self.bench)
         self.pages = Pages(lambda: self._theme)
         self.cards: list[Card] = []
         self._trouble: TroublePage | None = None
@@ -121,7 +154,7 @@ class Window(QWidget):
             self.say(first_problem(problem))
             self._show_settings()
             return
-        self._history.push((self.settings.source, self.settings.look), drag=drag)
+        self._history.push(Worn.of(self.settings), drag=drag)
         self._show_settings()
         self.control.apply(change)
 
@@ -146,7 +179,7 @@ class Window(QWidget):
             return save_picture(self.control.studio.snapshot(), place)
 
         def taken(path: Path) -> None:
-            self.message.say(tr("Kept as {file}").format(file=path))
+            self.message.say(tr("Kept as {file}").format(file=path), tr("Show the folder"), partial(show_folder, path.parent))
 
         self.bench.worker("snapshot").run(take, taken, lambda error: self.say(shown_error(error)))
 
@@ -162,6 +195,11 @@ class Window(QWidget):
     def say(self, text: str) -> None:
         self.message.say(text)
 
+    def tell_control(self, address: str, problem: str) -> None:
+        """Where other programs reach ffrt is shown on the program's page; that they cannot is said at once."""
+        if problem:
+            self.say(problem)
+
     def tell_trouble(self, error: BaseException) -> None:
         """Something that nobody expected: a page with what can be passed on. Whatever runs goes on."""
         self._trouble = self._trouble or TroublePage(self, lambda error: diagnostics(self.settings, error))
@@ -175,23 +213,29 @@ class Window(QWidget):
         self.pages.add("camera", tr("Camera"), [self.camera, self.framing])
         self.pages.add("outputs", tr("Outputs"), [self.outputs, self.streams])
         self.pages.add("look", tr("Look"), looks)
+        self.pages.add("numbers", tr("Numbers"), self.truth)
         self.pages.add("presets", tr("Presets"), [self.presets])
         self.pages.add("program", tr("Program"), [self.program, HelpCard(self.bench)])
         self.cards = self.pages.cards
         for card in self.cards:
             card.changed.connect(self.apply)
             card.said.connect(self.say)
+            if isinstance(card, LookCard):
+                card.offered.connect(self.message.say)
             if isinstance(card, PartCard):
                 card.dragged.connect(self.apply)
                 card.settled.connect(self._history.settle)
         self.live_button = QPushButton()
         self.live_button.setObjectName("live")
         self.live_button.clicked.connect(self.toggle_live)
+        self.pages.foot.addWidget(self.jobs)
         self.pages.foot.addWidget(self.live_button)
         stage = QVBoxLayout()
         stage.setSpacing(12)
         stage.addWidget(self.message)
         stage.addWidget(self.preview, 1)
+        stage.addWidget(self.comparing.bar)
+        stage.addWidget(self.people)
         stage.addLayout(self._view_buttons())
         stage.addWidget(self.numbers)
         row = QHBoxLayout(self)
@@ -207,18 +251,19 @@ class Window(QWidget):
         QShortcut(QKeySequence("Ctrl+Shift+Z"), self, self.redo)
         QShortcut(QKeySequence("Ctrl+L"), self, self.toggle_live)
         QShortcut(QKeySequence("Ctrl+S"), self, self.take_snapshot)
+        QShortcut(QKeySequence("Ctrl+P"), self, self.people.take_focus)
         for number in range(1, 10):
             QShortcut(QKeySequence(str(number)), self, partial(self.face.wear_number, number))
         for number in range(1, self.pages.count + 1):
             QShortcut(QKeySequence(f"Alt+{number}"), self, partial(self.pages.open, number - 1))
 
-    def _view_buttons(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
+    def _view_buttons(self) -> Flow:
+        row = Flow()
         for text, act in (
             (tr("Mirror"), partial(self.preview.set_option, "mirrored")),
             (tr("Before | after"), lambda on: self.preview.set_split(0.5 if on else None)),
             (tr("Outline"), partial(self.preview.set_option, "outlines")),
+            (tr("Landmarks"), partial(self.preview.set_option, "landmarks")),
             ("1:1", partial(self.preview.set_option, "actual_size")),
         ):
             button = QToolButton()
@@ -226,7 +271,6 @@ class Window(QWidget):
             button.setCheckable(True)
             button.toggled.connect(act)
             row.addWidget(button)
-        row.addStretch(1)
         return row
 
     # --- what comes back ---
@@ -239,7 +283,7 @@ class Window(QWidget):
         if settings == self.settings:
             return
         self.settings = settings
-        worn = (settings.source, settings.look)
+        worn = Worn.of(settings)
         if self._history.undo() != worn:  # not what was before a wish that was refused
             self._history.redo()
             self._history.push(worn)
@@ -248,6 +292,8 @@ class Window(QWidget):
     def _show_settings(self) -> None:
         for card in self.cards:
             card.show_settings(self.settings)
+        self.people.show_settings(self.settings)
+        self.preview.set_chosen(self.people.worn())
         if self.settings.source.photos and self.message.text() == bare_warning():
             self.say("")  # no longer so
         if self.memory is not None:
@@ -266,13 +312,11 @@ class Window(QWidget):
     def _layout(self) -> dict[str, str]:
         return {"geometry": to_text(self.saveGeometry()), "page": self.pages.current}
 
-    def _return_to(self, worn: tuple[SourceSettings, LookSettings]) -> None:
-        source, look = worn
-
+    def _return_to(self, worn: Worn) -> None:
         def change(settings: Settings) -> Settings:
-            return settings.model_copy(update={"source": source, "look": look})
+            return settings.model_copy(update=worn._asdict())
 
-        if (self.settings.source, self.settings.look) != worn:
+        if Worn.of(self.settings) != worn:
             self.settings = change(self.settings)
             self._show_settings()
             self.control.apply(change)
@@ -291,6 +335,7 @@ class Window(QWidget):
         self.live_button.setProperty("live", live)
         self.live_button.style().polish(self.live_button)
         self.preview.set_running(live)
+        self._list_opening(state)
         self.preview.say(
             {
                 LiveState.IDLE: tr("Choose a face, then go live."),
@@ -299,18 +344,37 @@ class Window(QWidget):
                 LiveState.STOPPING: tr("Stopping…"),
             }[state]
         )
+        self.people.setVisible(live)
         if not live:
+            self.comparing.end()
             self.numbers.clear()
+            self.people.clear()
         for card in self.cards:
             card.show_state(state)
 
+    def _list_opening(self, state: LiveState) -> None:
+        if state is LiveState.STARTING and self._opening is None:
+            self._opening = self.bench.jobs.begin(tr("Opening the camera and the models…"), lambda: self.control.go(False))
+        elif state is not LiveState.STARTING and self._opening is not None:
+            self._opening.end()
+            self.bench.jobs.forget(self._opening.view.number)
+            self._opening = None
+
     def _note_age(self, picture: Picture) -> None:
-        self.numbers.add_age((self._clock.now_ns() - picture.captured_ns) / 1e6)
+        age_ms = (self._clock.now_ns() - picture.captured_ns) / 1e6
+        self.numbers.add_age(age_ms)
+        for card in self.truth:
+            card.add_age(age_ms)
+
+    def _open_menu_of(self, face: TrackedFace) -> None:
+        self.people.open_menu(face.person, QCursor.pos())
 
     def _show_pulse(self, pulse: Pulse) -> None:
         if self.state is not LiveState.LIVE:  # of a line that has ended meanwhile
             return
         self.numbers.show_pulse(pulse)
+        self.people.show_people(pulse.people, self.preview.faces)
+        self.preview.set_chosen(self.people.worn())
         for card in self.cards:
             card.show_pulse(pulse)
 
@@ -334,6 +398,7 @@ class Window(QWidget):
         self._remember(lambda state: state.model_copy(update={"window": {**state.window, **layout}}))
         if self.memory is not None:
             self.memory.write()
+        self.jobs.close_jobs()
         self.control.close()
         for card in self.cards:
             card.shut()

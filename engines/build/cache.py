@@ -24,7 +24,13 @@ from engines.folders import cache_folder
 LOCK_POLL_S = 0.1
 """How often a process that waits for another one's build looks whether it was called off."""
 
+COMPILED = ".compiled"
+"""What TensorRT for RTX compiled of an engine on this GPU."""
+
 DAY_S = 86400.0
+
+ENDINGS = (".json", ".engine", ".part", ".json.part", COMPILED, COMPILED + ".part")
+"""All that may lie beside each other under one key."""
 
 _CHUNK = 1 << 20
 
@@ -107,11 +113,11 @@ class EngineCache:
     def remove(self, key_hex: str) -> int:
         """Bytes freed; 0 where there was nothing, or it is being built at this moment.
 
-        The empty lock file stays: another process may be about to take it.
+        Whoever runs the engine goes on: it was read as a whole. The empty lock file stays: another process may be about to take it.
         """
         try:
             with FileLock(str(self._path(key_hex, ".lock")), timeout=0):
-                paths = [self._path(key_hex, ending) for ending in (".json", ".engine", ".part", ".json.part")]
+                paths = [self._path(key_hex, ending) for ending in ENDINGS]
                 freed = sum(path.stat().st_size for path in paths if path.exists())
                 for path in paths:  # the table first: without it the engine does not count
                     path.unlink(missing_ok=True)
@@ -215,7 +221,7 @@ class EngineCache:
 def unusable(folder: Path, error: OSError) -> CacheError:
     """What to say where ``folder``, the cache's, could not be read or written."""
     where = f"the folder of engines, {folder},"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return CacheError(f"{where} has no space left; run `ffrt engines prune`, or set FFRT_CACHE to a folder on another disk")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return CacheError(f"{where} may not be written; make it writable, or set FFRT_CACHE to a folder that is")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from engines.device.contract import Device
 from engines.errors import DeviceError
 from engines.registry import Registry
+
+if TYPE_CHECKING:  # help and lists load nothing that works on pictures
+    from engines.device.contract import Device
 
 
 @dataclass(frozen=True, slots=True)

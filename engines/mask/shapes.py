@@ -106,8 +106,8 @@ def drawn(segments: np.ndarray, ramp: Ramp, shape: tuple[int, ...]) -> np.ndarra
 def _measure(segments: np.ndarray, reach: float, distance: np.ndarray, edge: np.ndarray, inside: np.ndarray) -> None:
     """``distance`` float32 [H, W], large before: signed distance to the union where it is less than ``reach``, else something beyond.
 
-    Only pixels near a segment are looked at. ``edge`` (the squared way to it, large before) and ``inside`` (0 before) are for one polygon, or
-    for capsules of one thickness, at a time: one root for all of them.
+    Only pixels near a segment are looked at. ``edge`` (the squared way to it, large before) and ``inside`` (0 before) are for one polygon,
+    or for capsules of one thickness, at a time: one root for all of them.
     """
     height, width = distance.shape
     first_x, first_y, last_x, last_y = width, height, -1, -1

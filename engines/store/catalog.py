@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -56,6 +57,9 @@ class Entry:
     about_bytes: int | None = None
     """Bytes, roughly, for people."""
     sha256: str | None = None
+    sha256_short: tuple[str, ...] = ()
+    """Beginning and end of it (``e4a3f08c…e16af``), of one release each, where no more was found in writing: a file is known by it, none is
+    refused for want of it."""
     unverified: tuple[str, ...] = ()
     """Which of FACTS nobody of this project found in writing: a person should ask the publisher before relying on them."""
     crc32_beside: bool = False
@@ -89,8 +93,9 @@ class Catalog:
         raise ModelError(f"no known model is called {name!r}; {hint}")
 
     def by_sha256(self, sha256: str) -> Entry | None:
-        """The model whose file has that hash."""
-        return next((entry for entry in self if entry.sha256 == sha256), None)
+        """The model whose file has that hash, as far as it is known."""
+        whole = next((entry for entry in self if entry.sha256 == sha256), None)
+        return whole or next((entry for entry in self if any(_is_short_of(short, sha256) for short in entry.sha256_short)), None)
 
 
 def load_catalog(path: Path | None = None) -> Catalog:
@@ -109,7 +114,7 @@ def _licence(name: str, facts: dict[str, str]) -> Licence:
 
 
 def _entry(name: str, facts: dict[str, object], publishers: dict[str, dict[str, object]], licences: dict[str, Licence]) -> Entry:
-    allowed = {"family", "kind", "file", "publisher", "licence", "tag", "size", "about_mb", "sha256", "verified"}
+    allowed = {"family", "kind", "file", "publisher", "licence", "tag", "size", "about_mb", "sha256", "sha256_short", "verified"}
     if set(facts) - allowed:
         raise ValueError(f"{name} has {', '.join(sorted(set(facts) - allowed))}; known are {', '.join(sorted(allowed))}")
     file, tag = str(facts["file"]), str(facts.get("tag", ""))
@@ -133,9 +138,27 @@ def _entry(name: str, facts: dict[str, object], publishers: dict[str, dict[str, 
         size=_int(facts.get("size")),
         about_bytes=round(about * 1e6) if isinstance(about, (int, float)) else None,
         sha256=str(facts["sha256"]) if "sha256" in facts else None,
+        sha256_short=_shorts(name, facts.get("sha256_short", [])),
         unverified=tuple(fact for fact in FACTS if fact not in verified),
         crc32_beside=publisher.get("checksum") == "crc32",
     )
+
+
+SHORT_MIN = 12
+"""Digits of a shortened hash: no two of a person's files agree in 48 bits by chance."""
+
+
+def _shorts(name: str, given: object) -> tuple[str, ...]:
+    whole = given if isinstance(given, list) else [given]
+    for short in whole:
+        if not re.fullmatch(r"[0-9a-f]{8,}…[0-9a-f]{4,}", str(short)) or len(str(short)) <= SHORT_MIN:
+            raise ValueError(f"{name} has the shortened hash {short!r}; a list of such as e4a3f08c…e16af is needed")
+    return tuple(map(str, whole))
+
+
+def _is_short_of(short: str, sha256: str) -> bool:
+    begin, _, end = short.partition("…")
+    return sha256.startswith(begin) and sha256.endswith(end)
 
 
 def _int(value: object) -> int | None:

@@ -14,7 +14,7 @@ from engines.family import Family, Graph, Kind, Structure
 from engines.registry import Registry
 from engines.store.catalog import Catalog, Entry
 from engines.store.graph import inspect
-from engines.store.shelf import sha256_of
+from engines.store.shelf import fit_name, sha256_of
 
 
 class ToldBy(StrEnum):
@@ -64,13 +64,18 @@ def identify(
         raise ModelError(f"{path} keeps its weights in {', '.join(found.external)}; save the model as one file and import that")
     sha256 = sha256_of(path)
     entry = catalog.by_sha256(sha256)
-    if entry is not None and family in (None, entry.family):
+    if entry is not None and family in (None, entry.family) and _is_of(entry.family, found.graph, families):
         return Identity(entry.name, entry.family, str(entry.kind), sha256, found.graph, entry, ToldBy.HASH)
     if family is not None:
         chosen, told_by = family_of(str(path), found.graph, families, family), ToldBy.USER
     else:
         chosen, told_by = _by_graph(path, found.graph, families, kind, hint)
-    return Identity(path.stem, chosen, str(families[chosen].kind), sha256, found.graph, entry, told_by)
+    return Identity(fit_name(path.name), chosen, str(families[chosen].kind), sha256, found.graph, entry, told_by)
+
+
+def _is_of(family: str, graph: Graph, families: Registry[Family]) -> bool:
+    """A file that has but the beginning and the end of a known hash is not believed alone. A family that is not known here says nothing."""
+    return family not in list(families) or not families[family].differences(graph)
 
 
 def family_of(what: str, graph: Graph, families: Registry[Family], named: str) -> str:

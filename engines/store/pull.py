@@ -30,6 +30,7 @@ from engines.store.catalog import Entry
 from engines.store.graph import MAX_BYTES, inspect
 from engines.store.identify import family_of
 from engines.store.shelf import CHUNK, Card, Shelf, sha256_of
+from engines.store.stopping import Stop
 
 MIRROR_VARIABLE = "FFRT_MIRROR"
 """Environment: addresses to ask first, separated by spaces."""
@@ -125,20 +126,35 @@ def pull(
     mirrors: Sequence[str] = (),
     network: Network | None = None,
     progress: Progress = lambda done, total, server: None,
+    stop: Stop | None = None,
 ) -> Card:
     """Brings ``entry`` onto the shelf and returns its card; at once if it is there.
 
     The content must have the SHA-256 of the catalogue; where the publisher gives only a CRC32, that, and the card then holds the
-    SHA-256 that was seen. Raises ``ModelError`` for a model that no address gives whole, for a full disk and a folder that refuses.
+    SHA-256 that was seen. Raises ``ModelError`` for a model that no address gives whole, for a full disk and a folder that refuses,
+    and ``PullCancelled`` soon after ``stop`` says so.
     """
     addresses = addresses_of(entry, mirrors)
     present = pulled(entry, shelf)
     if present is not None:
         return present
     with shelf.writing(), _lock(shelf.folder / f".pull-{entry.name}.lock", entry.name), _client(network or Network()) as client:
-        job = _Pull(entry, shelf, client, network or Network(), progress)
-        address = job.fetch(addresses)
+        job = _Pull(entry, shelf, client, _called_off_by(stop, client, network or Network()), progress)
+        try:
+            address = job.fetch(addresses)
+        except ModelError:
+            if stop is not None:
+                stop.check()  # hung up, and no fault of the address
+            raise
         return job.place(address, families)
+
+
+def _called_off_by(stop: Stop | None, client: httpx.Client, network: Network) -> Network:
+    """``network``, whose pauses end with ``stop``, as the answers that ``client`` gets do."""
+    if stop is None:
+        return network
+    client.event_hooks = {"response": [stop.listen_in]}
+    return replace(network, wait=stop.wait)
 
 
 def pulled(entry: Entry, shelf: Shelf) -> Card | None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from engines.errors import ModelError
 from engines.family import Graph, ModelFile
@@ -34,9 +35,35 @@ SPARE_BYTES = 64 * 1024 * 1024
 SHORT = 8
 """Hexadecimal digits of a hash that tell two files apart for people."""
 
+SUFFIXES = (".onnx", ".dfm")
+"""Of model files: what ends so is a file, what does not may be a name."""
+
+NAME_MAX = 100
+
+LOCK_S = 30.0
+"""A name is taken in milliseconds; what lasts so long has been stopped."""
+
 CHUNK = 1 << 20
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """A full disk, a limit on file sizes, a quota."""
+
+
+def fit_name(text: str) -> str:
+    """``text`` as a model can be called by it: typed after an option, shown on a line, kept as a file on any system."""
+    shown = "".join("_" if letter in '/\\:*?"<>|' or not letter.isprintable() else letter for letter in text)
+    while shown.lower().endswith(SUFFIXES):
+        shown = shown.rpartition(".")[0]
+    return shown.strip().lstrip(".-")[:NAME_MAX].strip() or "model"
+
+
+def checked_name(name: str) -> str:
+    """``name``, if it is one. Raises ``ModelError``."""
+    if fit_name(name) != name:
+        raise ModelError(
+            f"{name!r} was given as a model's name; give up to {NAME_MAX} letters that can be shown, none of them one of "
+            f"/ \\ : * ? \" < > |, not beginning with . or - and not ending in {' or '.join(SUFFIXES)}, as in {fit_name(name)!r}"
+        )
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +100,8 @@ class Shelf:
         """All models, by name. A card that cannot be read is logged and left out. Raises ``ModelError`` for a folder that cannot."""
         found: list[Card] = []
         try:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise ModelError(f"{self.folder} is a file; name a folder for models in {FOLDER_VARIABLE}")
             paths = sorted(self.folder.glob("*.json")) if self.folder.is_dir() else []
         except OSError as error:
             raise self._cannot("read", error) from error
@@ -168,7 +197,7 @@ class Shelf:
 
     def place(self, part: Path, card: Card) -> Card:
         """Renames a complete, verified file of this folder to its name, and writes its card. Returns the card as it was written."""
-        with self.writing():
+        with self.writing(), self._alone():
             target = self._free(card.file, card.sha256)
             os.chmod(part, 0o644)
             os.replace(part, target)
@@ -199,6 +228,15 @@ class Shelf:
                 f"{needed / 1e6:.0f} MB are needed in {self.folder} and {free / 1e6:.0f} MB are free; free some space, or name another "
                 f"folder in {FOLDER_VARIABLE}"
             )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Between the choice of a free name and the file that bears it no other process chooses the same."""
+        try:
+            with FileLock(self.folder / ".names.lock", timeout=LOCK_S):
+                yield
+        except Timeout as error:
+            raise ModelError(f"another ffrt has kept {self.folder} to itself for {LOCK_S:.0f} s; wait for it, or end it") from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:

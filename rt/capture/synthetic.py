@@ -32,6 +32,7 @@ ACCEPTED = {
     "timecode": "on|off",
     "stall": "AT_S:LENGTH_S",
     "frames": "NUMBER",
+    "unplug": "AT_S",
     "portrait": "PHOTO",
     "face": "PIXELS",
     "motion": "FACTOR",
@@ -67,6 +68,8 @@ class Parameters:
     """From when on, and for how long, no picture comes."""
     frames: int | None = None
     """The camera ends after so many."""
+    unplug_s: float | None = None
+    """From when on it fails, as one whose cable was pulled out."""
     portrait: Path = Path(str(files("assets") / "portraits" / "astronaut.png"))
     face_px: float | None = None
     """Height of the face; None is 300 pixels at 720 rows, and in proportion."""
@@ -85,6 +88,7 @@ class Parameters:
                 {"on": True, "off": False}[options.get("timecode", "off")],
                 _stall(options["stall"]) if "stall" in options else None,
                 int(_within("frames", options["frames"], 1)) if "frames" in options else None,
+                _within("unplug", options["unplug"], 0) if "unplug" in options else None,
                 Path(options["portrait"]) if "portrait" in options else cls().portrait,
                 _within("face", options["face"], 16, SIDE_MAX) if "face" in options else None,
                 _within("motion", options.get("motion", "1"), 0, MOTION_MAX),
@@ -140,6 +144,8 @@ class SyntheticSource:
         self._index = max(following, newest)
         if self._parameters.frames is not None and self._index >= self._parameters.frames:
             return None
+        if self._parameters.unplug_s is not None and self._index * period_ns >= self._parameters.unplug_s * 1e9:
+            raise SourceError("the synthetic camera was unplugged, as its SPEC says; choose another input, or leave unplug out")
         self._captured_ns = self._start_ns + self._index * period_ns
         if not self._clock.wait_until(self._captured_ns, self._stop):
             return None

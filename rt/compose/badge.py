@@ -29,7 +29,7 @@ MISSING = "\U0010ffff"
 
 @dataclass(eq=True)
 class Badge:
-    """``stamp`` belongs to one thread at a time."""
+    """Any thread, several at once: lanes stamp one badge."""
 
     text: str
     corner: Corner
@@ -46,9 +46,10 @@ class Badge:
 
     def placed(self, height: int, width: int) -> tuple[np.ndarray, int, int]:
         """uint8 [h, w, 3] BGR, the same array for pictures of one size, and its left and top in a picture of that size."""
-        if (height, width) not in self._plates:
-            self._plates = {(height, width): _plate(self.text, height, width)}
-        plate = self._plates[height, width]
+        plate = self._plates.get((height, width))
+        if plate is None:
+            plate = _plate(self.text, height, width)
+            self._plates = {(height, width): plate}  # one size at a time; replaced as a whole
         margin = min(plate.shape[0] // 2, (height - plate.shape[0]) // 2, (width - plate.shape[1]) // 2)
         top = margin if self.corner in (Corner.TOP_LEFT, Corner.TOP_RIGHT) else height - margin - plate.shape[0]
         left = margin if self.corner in (Corner.TOP_LEFT, Corner.BOTTOM_LEFT) else width - margin - plate.shape[1]

@@ -1,12 +1,13 @@
-"""No face leaks by accident: what each face of a frame gets, by its state and the policy the user chose."""
+"""No face leaks by accident: what each face of a frame gets, by whose it is, its state, and what the user chose."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from rt.frame import FaceState, Frame
-from rt.options import OnLost
+from rt.frame import FaceState, Frame, TrackedFace
+from rt.options import Look, OnLost, Role, Wear
 
 
 class Treatment(StrEnum):
@@ -33,6 +34,35 @@ _WHEN_NOT_SEEN: dict[tuple[OnLost, FaceState], Treatment] = {
 def treatment(state: FaceState, policy: OnLost) -> Treatment:
     """A face that is seen is swapped; one that is not follows the policy."""
     return Treatment.SWAP if state is FaceState.SEEN else _WHEN_NOT_SEEN[policy, state]
+
+
+def treatments(faces: Sequence[TrackedFace], look: Look) -> list[tuple[TrackedFace, Treatment]]:
+    """Every face of a frame with what it gets. Of those that are to wear something, ``look.faces`` do; the others are hidden."""
+    chosen = []
+    worn = 0
+    for face in faces:
+        what, is_worn = _of_face(face, look), _wears(look, look.role(face))
+        worn += is_worn
+        chosen.append((face, Treatment.BLUR if what is Treatment.SWAP and worn > look.faces else what))
+    return chosen
+
+
+def _of_face(face: TrackedFace, look: Look) -> Treatment:
+    role = look.role(face)
+    if role.wear is Wear.HIDE or (role.wear is Wear.LEAVE and _may_be_hidden(face, look)):
+        return Treatment.BLUR
+    return treatment(face.state, look.on_lost) if _wears(look, role) else Treatment.SHOW
+
+
+def _wears(look: Look, role: Role) -> bool:
+    return look.swapper is not None and role.wear is Wear.SWAP and role.identity is not None
+
+
+def _may_be_hidden(face: TrackedFace, look: Look) -> bool:
+    """Nobody has said what this person gets, and it may be one out of sight whose face is not to be seen."""
+    if look.on_lost is OnLost.SHOW or face.person in look.roles:
+        return False
+    return any(look.roles[number].wear is not Wear.LEAVE for number in face.perhaps if number in look.roles)
 
 
 class LastGood:

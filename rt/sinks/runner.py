@@ -168,14 +168,14 @@ class SinkRunner:
         self.error = error
         self.retry_at_ns = self._clock.now_ns() + pause_s * 1_000_000_000
         self._become(SinkState.RETRYING)
-        log.warning("%s; next try in %d s", error, pause_s, extra={"sink": self.sink.name})
+        log.warning("%s; next try in %d s", str(error), pause_s, extra={"sink": self.sink.name})
         for frame in self._box.drain():
             self._lose(frame)
         return self._clock.wait_until(self.retry_at_ns, self._hurry)
 
     def _fail(self, error: SinkError) -> None:
         self.error = error
-        log.error("%s", error, extra={"sink": self.sink.name})
+        log.error("%s", str(error), extra={"sink": self.sink.name})  # its text: whoever keeps log records would keep the whole line
         self._become(SinkState.FAILED)
 
     def _become(self, state: SinkState) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QPushButton
 
 from app.gui.cards.card import Bench, Card, changed, note, show_note
 from app.gui.fields import Choice, Combo, fill, select
@@ -47,7 +47,9 @@ class CameraCard(Card):
         self.browse = QPushButton(tr("Choose a file…"))
         self.browse.clicked.connect(self._ask_for_file)
         self.granted, self.warning = note(), note("warn")
-        for item in (self.camera, self.mode, self.place, self.granted, self.warning):
+        self.loop = QCheckBox(tr("Start a file again at its end"))
+        self.loop.clicked.connect(lambda: self.changed.emit(changed("input", loop=self.loop.isChecked())))
+        for item in (self.camera, self.mode, self.place, self.loop, self.granted, self.warning):
             self.column.addWidget(item)
         self.column.addLayout(Flow(self.again, self.browse))
         self.look()
@@ -97,6 +99,8 @@ class CameraCard(Card):
         elsewhere = value == ELSEWHERE
         self.place.setVisible(elsewhere)
         self.browse.setVisible(elsewhere)
+        self.loop.setVisible(elsewhere)
+        self.loop.setChecked(self._input.loop)
         if not self.place.hasFocus():
             with QSignalBlocker(self.place):
                 self.place.setText(shown(spec) if elsewhere else "")

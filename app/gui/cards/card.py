@@ -11,14 +11,17 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QSizePolicy,
 from app.gui.live import Change, LiveState, Pulse
 from app.gui.theme import Theme
 from app.gui.worker import Worker
+from app.jobs import Jobs
 from app.settings import Settings
 
 
 class Bench:
     """What the window lends its cards. Main thread."""
 
-    def __init__(self, theme: Callable[[], Theme]) -> None:
+    def __init__(self, theme: Callable[[], Theme], jobs: Jobs | None = None) -> None:
+        """``jobs``: where work that takes long is listed."""
         self.theme = theme
+        self.jobs = jobs or Jobs()
         self._workers: dict[str, Worker] = {}
 
     def worker(self, name: str) -> Worker:

@@ -22,9 +22,11 @@ from PySide6.QtWidgets import (
 
 from app.errors import AppError
 from app.gallery import Gallery, Identity, Removed
-from app.gui.cards.card import Bench, Card, changed, note, show_note
+from app.gui.cards.card import Bench, Card, note, show_note
 from app.gui.flow import Flow
 from app.gui.icons import icon
+from app.gui.live import Change
+from app.gui.people import FACES_MAX, OfferedFace
 from app.gui.picture import rounded_pixmap
 from app.gui.words import tr
 from app.gui.worker import shown_error
@@ -105,7 +107,7 @@ class FaceCard(Card):
         self.hint, self.busy = note("warn"), note()
         self.none = QPushButton(tr("No face"))
         self.none.setToolTip(tr("The picture passes as it is."))
-        self.none.clicked.connect(lambda: self.changed.emit(changed("source", photos=(), face=None)))
+        self.none.clicked.connect(lambda: self.changed.emit(_wearing(SourceSettings())))
         self.choose = QPushButton(tr("Add photos…"))
         self.choose.clicked.connect(self._ask_for_photos)
         help_text = QLabel(tr("Drop photos here, or paste them. Keys 1 to 9 change the face while live."))
@@ -126,7 +128,7 @@ class FaceCard(Card):
         except AppError as error:
             self._refuse(error)
             return
-        self.changed.emit(changed("source", photos=source.photos, face=source.face))
+        self.changed.emit(_wearing(source))
 
     def wear_number(self, number: int) -> None:
         """By hotkey, from 1."""
@@ -134,9 +136,30 @@ class FaceCard(Card):
             self.wear(self._identities[number - 1])
 
     def add_photos(self, photos: Sequence[Path]) -> None:
-        """Of one person; they are worn once they are in the gallery. Photos that a face has already add nothing: it is worn."""
+        """Of one person; they are worn once they are in the gallery. Photos that a face has already add nothing: it is worn. Several may be
+        of several people after all: that is offered."""
         given = tuple(photos)
-        self._add(lambda: self.gallery.holder(given) or self.gallery.add(given))
+
+        def offer(together: Identity) -> None:
+            words = tr("{count} photos were taken for those of one person.").format(count=len(given))
+            self.offered.emit(words, tr("One face each"), partial(self.take_apart, together, given))
+
+        self._add(lambda: self.gallery.holder(given) or self.gallery.add(given), offer if len(given) > 1 else None)
+
+    def take_apart(self, together: Identity, photos: Sequence[Path]) -> None:
+        """A face of the gallery for each of ``photos`` in the place of one for all; everybody in the picture wears another one."""
+
+        def add() -> tuple[Identity, ...]:
+            apart = tuple(self.gallery.add([photo]) for photo in photos)
+            self.gallery.remove(together.id)
+            return apart
+
+        def added(apart: tuple[Identity, ...]) -> None:
+            sources = tuple(identity.source for identity in apart)
+            self.changed.emit(_with_each(sources))
+            self.read()
+
+        self.bench.worker("photos").run(add, added, self._refuse)
 
     def add_made(self, make: Callable[[], Path]) -> None:
         """As ``add_photos``, of a photo that ``make`` writes, on the worker's thread, into a folder that is then deleted."""
@@ -150,10 +173,16 @@ class FaceCard(Card):
 
         self._add(add)
 
-    def _add(self, work: Callable[[], Identity]) -> None:
+    def _add(self, work: Callable[[], Identity], then: Callable[[Identity], None] | None = None) -> None:
         show_note(self.busy, tr("Looking for the face…"))
         show_note(self.hint, "")
-        self.bench.worker("photos").run(work, self._added, self._refuse)
+
+        def added(identity: Identity) -> None:
+            self._added(identity)
+            if then is not None:
+                then(identity)
+
+        self.bench.worker("photos").run(work, added, self._refuse)
 
     def show_settings(self, settings: Settings) -> None:
         self._source = settings.source
@@ -165,6 +194,15 @@ class FaceCard(Card):
         else:
             others = ", ".join(path.name for path in settings.source.photos)
             show_note(self.hint, tr("Worn: {photos}").format(photos=others) if others else "")
+
+    def offered_faces(self) -> tuple[OfferedFace, ...]:
+        """Those of the gallery whose photos are there, for others to wear."""
+        found = []
+        for tile in self.tiles:
+            photos = tuple(photo.file for photo in tile.identity.usable)
+            if photos:
+                found.append(OfferedFace(tile.identity.name, SourceSettings(photos=photos), tile.icon()))
+        return tuple(found)
 
     @property
     def worn(self) -> Identity | None:
@@ -265,3 +303,19 @@ class FaceCard(Card):
     def _asked_files(self) -> list[Path]:
         names, _ = QFileDialog.getOpenFileNames(self, tr("Choose photos of one person"), "", f"{tr('Photos')} ({PHOTO_ENDINGS});;* (*)")
         return [Path(name) for name in names]
+
+
+def _wearing(source: SourceSettings) -> Change:
+    return lambda settings: settings.wearing(source)
+
+
+def _with_each(sources: tuple[SourceSettings, ...]) -> Change:
+    """One of ``sources`` for each person, and as many people looked for; the first is worn where people are alike again."""
+
+    def change(settings: Settings) -> Settings:
+        wanted = min(len(sources), FACES_MAX)
+        look = settings.look.model_copy(update={"max_faces": max(settings.look.max_faces, wanted)})
+        people = settings.people.model_copy(update={"each": sources})
+        return settings.model_copy(update={"source": sources[0], "people": people, "look": look})
+
+    return change

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton
+
+from app.fetching import build_engine, fetch_model
 from app.gui.cards.card import Bench, note, show_note
 from app.gui.cards.part import PartCard
 from app.gui.fields import ChecksField, Choice, ChoiceField, TextField
+from app.gui.flow import Flow
 from app.gui.words import later, tr
 from app.gui.worker import shown_error
-from app.offers import Part, parts_of, runtimes_here
+from app.models import Models, Offer
+from app.offers import Part, models_of, parts_of, runtimes_here
 from app.settings import LookSettings, Settings
 from engines.face_regions import Region
 from engines.family import Kind
@@ -57,24 +63,67 @@ SEAMS = {Blending.SOFT: later("Soft edge"), Blending.SEAMLESS: later("Match colo
 class LookCard(PartCard):
     """Some of the look's settings."""
 
+    offered = Signal(str, str, object)
+    """A message, the words of what can be done about it, and what does it."""
+    _fetched = Signal()
+
     def __init__(self, heading: str, bench: Bench) -> None:
         super().__init__(heading, bench, "look")
-        self._hint = note()
+        self.fetch: QToolButton | None = None
+        self._offers: dict[str, tuple[Kind, str | None]] = {}
+        self._fetched.connect(self._reoffer, Qt.ConnectionType.QueuedConnection)
 
     def offer_parts(self, name: str, kind: Kind, none: str | None = None) -> None:
-        """Fills the list in behind; ``none``: the words for no part at all."""
+        """Fills the list in behind; ``none``: the words for no part at all. Those that are not here can be fetched by a button."""
+        self._offers[name] = (kind, none)
+        if self.fetch is None:
+            self.fetch = QToolButton()
+            self.fetch.setText(tr("Fetch a model…"))
+            self.fetch.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+            self.fetch.setMenu(QMenu(self.fetch))
+            self.fetch.hide()
 
         def offer(parts: tuple[Part, ...]) -> None:
             field = self.fields[name]
             assert isinstance(field, ChoiceField | ChecksField)
             choices = [Choice(part.name, part_name(part.name), _missing(part)) for part in parts]
             field.offer([Choice(None, none), *choices] if none is not None else choices)
+            self._offer_fetching([part.name for part in parts if part.missing])
             self.learn(parts)
-            if any(part.missing for part in parts):
-                show_note(self._hint, tr("Grey ones are not on this computer yet. `ffrt models pull NAME` fetches one."))
-                self.column.addWidget(self._hint)
 
         self.bench.worker("models").run(partial(parts_of, kind), offer, lambda error: self.said.emit(shown_error(error)))
+
+    def _offer_fetching(self, names: list[str]) -> None:
+        assert self.fetch is not None
+        menu = self.fetch.menu()
+        menu.clear()
+        for name in names:
+            menu.addAction(name, partial(self._ask_to_fetch, name))
+        self.fetch.setVisible(bool(names))
+        self.column.addWidget(self.fetch, 0, Qt.AlignmentFlag.AlignLeft)  # below all rows
+
+    def _ask_to_fetch(self, name: str) -> None:
+        """Its size and its licence first."""
+
+        def ask(offer: Offer | None) -> None:
+            if offer is None:
+                self._reoffer()  # it has come meanwhile
+            else:
+                self.offered.emit(offer.describe(), tr("Fetch"), partial(self._fetch, name))
+
+        def look() -> Offer | None:
+            from engines.store.pull import mirrors_from_environment
+
+            return Models().offer(name, mirrors_from_environment())
+
+        self.bench.worker("offers").run(look, ask, lambda error: self.said.emit(shown_error(error)))
+
+    def _fetch(self, name: str) -> None:
+        fetch_model(self.bench.jobs, name, self._fetched.emit)
+
+    def _reoffer(self) -> None:
+        for name, (kind, none) in self._offers.items():
+            self.offer_parts(name, kind, none)
 
     def learn(self, parts: tuple[Part, ...]) -> None:
         """What ``offer_parts`` has found."""
@@ -92,7 +141,7 @@ class LookCard(PartCard):
 
 def look_cards(bench: Bench) -> list[LookCard]:
     """In the order of the page."""
-    return [card(bench) for card in (_swap_card, EdgeCard, _sharpen_card, _movement_card, BadgeCard, _engine_card)]
+    return [card(bench) for card in (_swap_card, EdgeCard, _sharpen_card, _movement_card, BadgeCard, EngineCard)]
 
 
 def _swap_card(bench: Bench) -> LookCard:
@@ -173,14 +222,34 @@ class BadgeCard(LookCard):
         self.fields["badge_corner"].setVisible(bool(settings.look.badge))
 
 
-def _engine_card(bench: Bench) -> LookCard:
-    card = LookCard(tr("Finding and running"), bench)
-    card.choice("detector", tr("What finds faces"), hint=tr("Another one takes a short restart of the line."))
-    card.slider("detect_every", tr("Look for new faces every … pictures"), 1)
-    card.choice("runtime", tr("What runs models"), [Choice("auto", tr("Automatic"))])
-    card.offer_parts("detector", Kind.DETECTOR)
-    card.offer_runtimes()
-    return card
+class EngineCard(LookCard):
+    """What finds faces and what runs models; engines for a card of NVIDIA's are built from here."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(tr("Finding and running"), bench)
+        self.choice("detector", tr("What finds faces"), hint=tr("Another one takes a short restart of the line."))
+        self.slider("detect_every", tr("Look for new faces every … pictures"), 1)
+        self.choice("runtime", tr("What runs models"), [Choice("auto", tr("Automatic"))])
+        self.build = QPushButton(tr("Build engines"))
+        self.build.setToolTip(tr("For an NVIDIA card, of every model that is chosen: minutes, once."))
+        self.build.clicked.connect(self._build)
+        self.column.addLayout(Flow(self.build))
+        self.offer_parts("detector", Kind.DETECTOR)
+        self.offer_runtimes()
+        self._look = LookSettings()
+
+    def show_settings(self, settings: Settings) -> None:
+        super().show_settings(settings)
+        self._look = settings.look
+
+    def _build(self) -> None:
+        self.bench.worker("models").run(partial(models_of, self._look), self._build_all, lambda error: self.said.emit(shown_error(error)))
+
+    def _build_all(self, models: tuple[str, ...]) -> None:
+        if not models:
+            self.said.emit(tr("Nothing that is chosen needs an engine: what is built in runs on the processor."))
+        for name in models:
+            build_engine(self.bench.jobs, name)
 
 
 def part_name(name: str) -> str:
@@ -189,6 +258,6 @@ def part_name(name: str) -> str:
 
 
 def _missing(part: Part) -> str:
-    return tr("Not on this computer: run `{command}`").format(command=part.missing) if part.missing else ""
+    return tr("Not on this computer yet.") if part.missing else ""
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, QStandardPaths, Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QLabel, QLineEdit, QPushButton, QToolButton, QVBoxLayout
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QLabel, QLineEdit, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.addresses import Address, AddressBook
 from app.gui.cards.card import Bench, Card, changed, note, row, show_note
+from app.gui.fields import Choice, ChoiceField
 from app.gui.flow import Flow
 from app.gui.live import Change, Light, LiveState, Pulse
 from app.gui.words import tr
@@ -21,6 +25,16 @@ from app.outputs import OutputKind
 from app.settings import OutputSettings, Settings
 from rt.address import shown
 from rt.sinks.runner import SinkState
+
+if TYPE_CHECKING:
+    from app.doctor import Finding
+
+
+COMMAND = re.compile(r"`([^`]+)`")
+"""What is to be typed stands so in the words of the mend."""
+
+BITRATES = (1_500_000, 2_500_000, 4_000_000, 6_000_000, 8_000_000, 12_000_000)
+"""That servers ask for; any other is the command line's."""
 
 
 class OutputRow(QFrame):
@@ -69,7 +83,20 @@ class OutputsCard(Card):
         self.virtual_camera = OutputRow(bench, tr("Virtual camera"), self._switch_camera)
         self.record = OutputRow(bench, tr("Record"), self._switch_record)
         self.file = note()
+        self.driver, self.mend = note(), note()
+        self.copy = QPushButton(tr("Copy the command"))
+        self.copy.clicked.connect(self._copy)
+        self.again = QPushButton(tr("Look again"))
+        self.again.clicked.connect(self.look)
+        self.mending = QWidget()
+        column = QVBoxLayout(self.mending)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.mend)
+        column.addLayout(Flow(self.copy, self.again))
+        self._command = ""
         self.column.addWidget(self.virtual_camera)
+        self.column.addWidget(self.driver)
+        self.column.addWidget(self.mending)
         self.column.addWidget(self.record)
         self.column.addWidget(self.file)
         self.elsewhere = QPushButton(tr("Record to…"))
@@ -78,6 +105,32 @@ class OutputsCard(Card):
         self.snapshot.setToolTip(tr("Keeps the next picture as a file. Ctrl+S"))
         self.snapshot.clicked.connect(self.snapshot_wished)
         self.column.addLayout(Flow(self.elsewhere, self.snapshot))
+        self.look()
+
+    def look(self) -> None:
+        """For the driver of the virtual camera, behind."""
+
+        def look() -> Finding:
+            from app.doctor import virtual_camera
+
+            return virtual_camera()
+
+        self.bench.worker("devices").run(look, self.show_driver, lambda error: show_note(self.driver, shown_error(error)))
+
+    def show_driver(self, finding: Finding) -> None:
+        """What there is, and where nothing is, how that is mended."""
+        missing = str(finding.state) != "ok"
+        self.driver.setObjectName("warn" if missing else "muted")
+        self.driver.style().polish(self.driver)
+        show_note(self.driver, tr("Driver: {text}").format(text=finding.what))
+        show_note(self.mend, finding.mend)
+        self._command = " && ".join(COMMAND.findall(finding.mend))
+        self.mending.setVisible(bool(finding.mend))
+        self.copy.setVisible(bool(self._command))
+        self.again.setVisible(missing)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._command)
 
     def show_settings(self, settings: Settings) -> None:
         self._output = settings.output
@@ -152,13 +205,19 @@ class StreamsCard(Card):
         self.url.returnPressed.connect(self._add)
         self.name.returnPressed.connect(self._add)
         self.hint = note("warn")
+        self.bitrate = ChoiceField(tr("Bitrate of streams and recordings"), bench.theme)
+        rates = [Choice(rate, f"{rate / 1e6:g} Mbit/s") for rate in BITRATES]
+        self.bitrate.offer([Choice(None, tr("By size and pace")), *rates])
+        self.bitrate.wished.connect(lambda rate: self.changed.emit(changed("output", bitrate_bps=rate)))
         self.column.addWidget(self.url)
         self.column.addLayout(row(self.name, self.add))
         self.column.addWidget(self.hint)
+        self.column.addWidget(self.bitrate)
         self._read()
 
     def show_settings(self, settings: Settings) -> None:
         self._output = settings.output
+        self.bitrate.show_value(settings.output.bitrate_bps, None)
         self._show()
 
     def show_state(self, state: LiveState) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import unquote
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.addresses import AddressBook
+from app.gallery import Gallery
 from app.gui.cards.card import Bench, Card, note, row, show_note
+from app.gui.cards.outputs import videos
+from app.gui.fields import Choice, Combo, fill
 from app.gui.flow import Flow
 from app.gui.live import Change
 from app.gui.words import tr
@@ -20,6 +25,18 @@ from app.settings import Settings
 from app.studio import free_place
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two looks that are compared."""
+
+    name: str
+    change: Change
+
+
+def _as_it_is(settings: Settings) -> Settings:
+    return settings
+
+
 class PresetsCard(Card):
     """Files are read and written behind."""
 
@@ -27,11 +44,16 @@ class PresetsCard(Card):
     """A message, the words of what can be done about it, and what does it."""
     chosen = Signal(str)
     """The preset of this name is worn."""
+    compare_wished = Signal(object, object)
+    """Two ``Side``s, for the left and the right."""
 
-    def __init__(self, bench: Bench, presets: Presets | None = None, book: AddressBook | None = None) -> None:
+    def __init__(
+        self, bench: Bench, presets: Presets | None = None, book: AddressBook | None = None, gallery: Gallery | None = None
+    ) -> None:
         super().__init__(tr("Presets"), bench)
         self._presets = presets or Presets()
         self._book = book or AddressBook()
+        self._gallery = gallery or Gallery()
         self._settings = Settings()
         self.lines: dict[str, QPushButton] = {}
         self._holder = QVBoxLayout()
@@ -53,7 +75,28 @@ class PresetsCard(Card):
         for box in (self.with_face, self.with_camera, self.with_outputs):
             self.column.addWidget(box)
         self.column.addLayout(Flow(self.bring))
+        self._lay_out_comparing()
         self.read()
+
+    def _lay_out_comparing(self) -> None:
+        self.sides = Combo(), Combo()
+        self.compare = QPushButton(tr("Compare"))
+        self.compare.setToolTip(tr("Both on one picture of the camera, left and right of a line that can be moved."))
+        self.compare.clicked.connect(self._compare)
+        self.comparing = QWidget()
+        column = QVBoxLayout(self.comparing)
+        column.setContentsMargins(0, 6, 0, 0)
+        for side, name in zip(self.sides, (tr("Left"), tr("Right")), strict=True):
+            side.setAccessibleName(tr("Compare: {side}").format(side=name))
+            label = QLabel(name)
+            label.setObjectName("muted")
+            label.setBuddy(side)
+            label.setMinimumWidth(52)
+            line = row(label, side)
+            line.setStretch(1, 1)
+            column.addLayout(line)
+        column.addLayout(Flow(self.compare))
+        self.column.addWidget(self.comparing)
 
     def show_settings(self, settings: Settings) -> None:
         self._settings = settings
@@ -71,25 +114,34 @@ class PresetsCard(Card):
 
         def save() -> None:
             names = self._names_of(settings.output.streams) if output else ()
-            preset = Preset.of(settings, source=face, input=camera, output=output, addresses=names)
+            preset = Preset.of(settings, source=face, input=camera, output=output, addresses=names, gallery=self._gallery)
             self._presets.save(name, preset, replace=replace)
 
         self._run(save, lambda _: self._saved(), partial(self._not_saved, name, replace))
 
-    def import_file(self, file: Path) -> None:
-        self._run(partial(self._presets.import_file, file), lambda _: self.read())
+    def import_file(self, file: Path, *, replace: bool = False) -> None:
+        def refused(error: BaseException) -> None:
+            if not replace and unquote(file.stem) in self.lines:
+                self.offered.emit(shown_error(error), tr("Replace it"), partial(self.import_file, file, replace=True))
+            else:
+                self.offered.emit(shown_error(error), "", None)
+
+        self._run(partial(self._presets.import_file, file, replace=replace), lambda _: self.read(), refused)
 
     def export(self, name: str, file: Path) -> None:
-        self._run(partial(self._presets.export, name, file, replace=True), lambda _: None)  # the dialogue has asked
+        self._run(partial(self._presets.export, name, file, replace=True, gallery=self._gallery), lambda _: None)  # the dialogue has asked
 
     # --- behind ---
 
     def _opened(self, name: str) -> Change:
         """The keyring may ask the person something, so streams' addresses are fetched here."""
         preset = self._presets.load(name)
-        with_parts = preset.applied(Settings(), self._book.url)
+        with_parts = preset.applied(Settings(), self._book.url, self._gallery)
         parts = {part: getattr(with_parts, part) for part in ("look", "source", "input", "output") if getattr(preset, part) is not None}
         record = with_parts.output.record
+        if record is not None and not record.is_absolute():  # of another machine
+            record = videos() / record
+            parts["output"] = with_parts.output.model_copy(update={"record": record})
         if record is not None and record.exists():
             parts["output"] = with_parts.output.model_copy(update={"record": free_place(record)})
         return lambda settings: settings.model_copy(update=parts)
@@ -120,10 +172,28 @@ class PresetsCard(Card):
         self.lines = {}
         for name in names:
             self._holder.addWidget(self._line(name))
+        self._offer_sides(names)
         show_note(self.hint, "" if names else tr("None yet: give what you see a name, and keep it."))
+
+    def _offer_sides(self, names: list[str]) -> None:
+        """What is worn now, and every preset; the one that was chosen stays chosen."""
+        choices = [Choice(None, tr("As it is now")), *(Choice(name, name) for name in names)]
+        for number, box in enumerate(self.sides):
+            before = box.currentData() if box.count() else (names[0] if number and names else None)
+            fill(box, choices, before if before in names else None)
+        self.comparing.setVisible(bool(names))
+
+    def _compare(self) -> None:
+        names = tuple(box.currentData() for box in self.sides)
+
+        def opened() -> list[Side]:
+            return [Side(name or tr("As it is now"), self._opened(name) if name else _as_it_is) for name in names]
+
+        self._run(opened, lambda sides: self.compare_wished.emit(*sides))
 
     def _line(self, name: str) -> QWidget:
         wear = QPushButton(name.replace("&", "&&"))
+        wear.setObjectName("entry")
         wear.setAccessibleName(tr("Wear preset {name}").format(name=name))
         wear.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         wear.setToolTip(name)
@@ -151,17 +221,12 @@ class PresetsCard(Card):
     def _remove(self, name: str) -> None:
         """With a way back: what it held is kept until the message goes."""
 
-        def remove() -> Preset:
-            kept = self._presets.load(name)
-            self._presets.remove(name)
-            return kept
-
-        def removed(kept: Preset) -> None:
-            back = partial(self._run, partial(self._presets.save, name, kept), lambda _: self.read())
+        def removed(kept: bytes) -> None:
+            back = partial(self._run, partial(self._presets.put_back, name, kept), lambda _: self.read())
             self.offered.emit(tr("{name} was removed.").format(name=name), tr("Undo"), back)
             self.read()
 
-        self._run(remove, removed)
+        self._run(partial(self._presets.remove, name), removed)
 
     def _save(self) -> None:
         if self.name.text().strip():

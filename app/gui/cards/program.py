@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton
 
@@ -23,6 +23,8 @@ class ProgramCard(Card):
 
     state_wished = Signal(object)
     """A function State → State."""
+    control_wished = Signal(bool)
+    """Other programs may control ffrt, or may not any more."""
 
     def __init__(self, bench: Bench, state: State) -> None:
         super().__init__(tr("Program"), bench)
@@ -49,6 +51,19 @@ class ProgramCard(Card):
             check.setChecked(on)
             check.clicked.connect(self._wish(field, check.isChecked))
             self.column.addWidget(check)
+        self.control, self.address = QCheckBox(tr("Other programs may control ffrt")), note()
+        self.control.setToolTip(tr("A Stream Deck or a script on this computer, with a token; `ffrt ctl` shows how."))
+        self.control.setChecked(state.control)
+        self.control.clicked.connect(self._wish("control", self.control.isChecked))
+        self.control.clicked.connect(self.control_wished)
+        self.address.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        for item in (self.control, self.address):
+            self.column.addWidget(item)
+
+    def show_control(self, address: str, problem: str) -> None:
+        """It listens there, or not."""
+        self.control.setChecked(bool(address))
+        show_note(self.address, tr("They reach it at {address}").format(address=address) if address else problem)
 
     def _wish(self, field: str, value: Callable[[], object]) -> Callable[[], None]:
         def wish() -> None:

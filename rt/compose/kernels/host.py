@@ -29,8 +29,11 @@ COMPILERS = ("c++", "g++", "clang++")
 FLAGS = ("-O2", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas")
 
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
-"""With ``FFRT_SANITIZE=1``: a read or write out of bounds ends the program, with its line. Python then needs
-``LD_PRELOAD=$(g++ -print-file-name=libasan.so)`` and ``ASAN_OPTIONS=detect_leaks=0``."""
+"""With ``FFRT_SANITIZE=1``: a read or write out of bounds ends the program, with its line.
+
+Python then needs ``ASAN_OPTIONS=detect_leaks=0`` and, in ``LD_PRELOAD``, ``libasan.so`` and ``libstdc++.so`` from where
+``g++ -print-file-name=`` says: see `make test-kernels`.
+"""
 
 
 def find_compiler(environment: Mapping[str, str] = os.environ) -> str | None:
@@ -114,13 +117,19 @@ def _version(compiler: str) -> str:
     return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
 
 
+def _of_the_compiler(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without the sanitizer's library, which is for Python: a compiler that runs in it takes minutes."""
+    return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+
+
 def _compile(compiler: str, flags: list[str], text: str, path: Path) -> None:
     """Compiled beside its place and moved there: who looks sees a whole library or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made, given = Path(folder) / path.name, Path(folder) / "kernels.cc"
         given.write_text(text, encoding="utf-8")
-        done = subprocess.run([compiler, *flags, str(given), "-o", str(made)], capture_output=True, text=True, check=False)
+        command = [compiler, *flags, str(given), "-o", str(made)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=_of_the_compiler(os.environ))
         if done.returncode:
             raise DeviceError(f"{compiler} could not compile the kernels for the host:\n{done.stderr[-4000:]}")
         made.replace(path)

@@ -1,0 +1,110 @@
+"""A seeded monkey at the real window (``tests/monkey.py``). `make test-monkey` lets it do 200 things, the suite a few.
+
+``FFRT_MONKEY``: how many; ``FFRT_SEED``: which. The same seed does the same things in the same order.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
+pytest.importorskip("pytestqt")
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from conftest import HOPPER
+from monkey import CAMERAS, Complaints, Held, Monkey, Run, plan, slope
+from standins.shelf import OTHERS, fill
+
+from app.gui import theme
+from app.gui.window import Window
+from app.presets import Preset, Presets
+from app.settings import InputSettings, LookSettings, Settings, SourceSettings
+
+STEPS = int(os.environ.get("FFRT_MONKEY", "30"))
+SEED = int(os.environ.get("FFRT_SEED", "0" if STEPS <= 30 else str(random.SystemRandom().randrange(10**6))))
+REST_EVERY = 20
+
+GROWTH_MB = 0.05
+"""Resident memory, each step. Judged where all threads share an arena (``MALLOC_ARENA_MAX=1``): what each keeps of its own hides a leak."""
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fill(tmp_path_factory.mktemp("given"), tmp_path_factory.mktemp("models"), {"identity": OTHERS["identity"]})
+
+
+@pytest.fixture
+def window(qtbot: Any, qapp: Any, tmp_path: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
+    monkeypatch.setenv("FFRT_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("FFRT_MODELS", str(shelf))
+    monkeypatch.setattr("app.gui.window.pictures", lambda: tmp_path)
+    theme.apply(qapp, theme.LIGHT)
+    Presets().save("Soft", Preset(look=LookSettings(opacity=0.4, smoothing=0.2)))
+    Presets().save("Hopper", Preset(look=LookSettings(), source=SourceSettings(photos=(HOPPER,))))
+    Presets().save("Small", Preset(look=LookSettings(), input=InputSettings(spec=CAMERAS[1])))
+    made = Window(Settings(input=InputSettings(spec=CAMERAS[0])), theme.LIGHT)
+    made.resize(1280, 820)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made
+    made.close()
+
+
+def test_the_plan_is_the_seeds() -> None:
+    does = {"a": (1, 2), "b": (None,), "c": (3, 4, 5)}
+    assert plan(7, 50, does) == plan(7, 50, does)
+    assert plan(7, 50, does) != plan(8, 50, does)
+    assert {step.name for step in plan(7, 3, does)} == set(does)
+
+
+@pytest.mark.timeout(120 + 5 * STEPS)
+def test_a_monkey_at_the_window(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    complaints = Complaints()
+    monkey = Monkey(window, qtbot, tmp_path, ("Soft", "Hopper", "Small"), ("mesh", "inswapper_128"))
+    steps = plan(SEED, STEPS, monkey.does)
+    print(f"\nFFRT_SEED={SEED} FFRT_MONKEY={STEPS}", flush=True)
+    rests: list[Held] = []
+    qtbot.waitUntil(lambda: len(window.face.tiles) == 2, timeout=60_000)
+    with complaints.listening():
+        try:
+            for number, step in enumerate(steps, 1):
+                print(f"{number:4} {step}", flush=True)
+                monkey.do(step)
+                if number % REST_EVERY == 0 or number == len(steps):
+                    rests.append(monkey.rest())
+                    print(f"     {rests[-1]}", flush=True)
+        finally:
+            monkey.close()
+    assert complaints.heard == []
+    assert [text for text in monkey.said if text and "was unplugged" not in text] == []
+    print(holes(monkey.stamps.runs))
+    stalls = monkey.stalls()
+    assert not stalls, "\n".join(stalls)
+    assert_nothing_leaks(rests)
+
+
+def assert_nothing_leaks(rests: list[Held]) -> None:
+    """From the first rest after which everything has been done once; a monkey that rests but twice has the first to go by."""
+    first, last = rests[1 if len(rests) > 2 else 0], rests[-1]
+    assert last.threads == first.threads
+    assert last.system_threads <= first.system_threads
+    assert last.files <= first.files
+    assert last.widgets <= first.widgets
+    assert last.objects <= first.objects
+    if len(rests) > 4 and os.environ.get("MALLOC_ARENA_MAX") == "1":
+        assert slope([rest.resident_mb for rest in rests[1:]]) / REST_EVERY < GROWTH_MB, [round(rest.resident_mb) for rest in rests]
+
+
+def holes(runs: list[Run]) -> str:
+    """How many holes there were, by their length."""
+    found = [hole for run in runs for hole in run.holes()]
+    count = collections.Counter(hole.pictures for hole in found)
+    busy = sum(hole.is_stall and not hole.can_be_judged for hole in found)
+    return f"{len(runs)} runs; pictures missing in a row: times {dict(sorted(count.items()))}; {busy} stalls while others had the machine"
