@@ -10,6 +10,8 @@ from typing import Any
 from app.parts import Parts
 from app.settings import InputSettings, Settings, SourceSettings
 from engines.detect.contract import Detector
+from engines.device.contract import Device
+from engines.device.kinds import compositor_of
 from engines.family import Kind
 from engines.identity.contract import Recogniser
 from engines.identity.source import load_source
@@ -21,6 +23,7 @@ from rt.capture.framing import FramedSource, Framing
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.badge import Badge
+from rt.compose.contract import Compositor, compositors
 from rt.options import Look, Role
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
@@ -223,3 +226,12 @@ def recogniser(settings: Settings, here: Parts) -> Recogniser | None:
 def budget(settings: Settings) -> BudgetOptions | None:
     """None where nothing is to be given up."""
     return BudgetOptions(budget_ms=settings.run.budget_ms) if settings.run.budget_ms else None
+
+
+def compositor(name: str, device: Device) -> Compositor | None:
+    """What composes on the device called ``name``; None where the processor does. Compiles: seconds. Raises ``DeviceError``."""
+    kind = compositor_of(name)
+    if not kind:
+        return None
+    with device.current():
+        return compositors[kind]()

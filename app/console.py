@@ -72,6 +72,9 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
     yield "age ms", _percentiles(report["age_ms"])
     for name, spent in report["stages_ms"].items():
         yield f"  {name}", _percentiles(spent)
+    for name, lane in report["lanes"].items():
+        if list(report["lanes"]) != ["host"]:  # the processor alone has nothing to add
+            yield f"lane {name}", _plain(_lane_text(lane))
     for name, sink in report["sinks"].items():
         yield f"sink {name}", _sink_text(sink)
     for change in report["economy"]["changes"][-ECONOMY_ROWS:]:
@@ -102,6 +105,14 @@ def _model_rows(models: Iterable[dict[str, Any]]) -> Iterable[tuple[str, str]]:
 
 def _percentiles(values: dict[str, float]) -> str:
     return "  ".join(f"{name} {value:.1f}" for name, value in values.items()) or "-"
+
+
+def _lane_text(lane: dict[str, Any]) -> str:
+    """``on, 300 frames, 0 failures, idle 41 %, 2.76 MB up and 2.76 MB down a frame``."""
+    text = f"{lane['state']}, {lane['frames']} frames, {lane['failures']} failures"
+    if "idle_share" in lane:
+        text += f", idle {lane['idle_share']:.0%}, {lane['bytes_up'] / 1e6:.2f} MB up and {lane['bytes_down'] / 1e6:.2f} MB down a frame"
+    return text + (f"; {lane['error']}" if "error" in lane else "")
 
 
 def _sink_text(sink: dict[str, Any]) -> str:

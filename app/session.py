@@ -22,6 +22,7 @@ from app.vitals import Vitals
 from app.worn import Worn
 from engines.device.contract import Device
 from engines.device.kinds import open_device
+from engines.errors import DeviceError
 from engines.landmarks.facemesh import FaceMesh
 from engines.session import ModelUse
 from rt.audio import AudioBus
@@ -91,7 +92,12 @@ class LiveSession:
         self._tracker = build.tracker(settings, detector, self._mesh)
         self._people = People(self._tracker, build.recogniser(settings, self._tracking), register)
         tracking = Tracking(self._people, self._metrics, self._clock, slow_ms=settings.run.slow_ms)
-        lanes = [Lane(device, self._clock, slow_ms=settings.run.slow_ms, witness=witness) for device in self._devices]
+        self._compositors = tuple(map(build.compositor, settings.run.devices, self._devices))
+        self._check(self._worn.looks)
+        lanes = [
+            Lane(device, self._clock, slow_ms=settings.run.slow_ms, witness=witness, compositor=compositor)
+            for device, compositor in zip(self._devices, self._compositors, strict=True)
+        ]
         sinks = [*self._outlets.sinks, *further_sinks]
         self.line = Line(
             self._source,
@@ -147,7 +153,9 @@ class LiveSession:
                 self._wear(settings)
             else:
                 pairs = zip(self._looks, self._devices, strict=True)
-                self._looks = tuple(self._restyled(look, device, settings) for look, device in pairs)
+                looks = tuple(self._restyled(look, device, settings) for look, device in pairs)
+                self._check(looks)
+                self._looks = looks
                 self.line.update(*self._looks)
             self._tracker.configure(build.track_options(settings))
             self._adjust(settings)
@@ -256,6 +264,7 @@ class LiveSession:
             detector = build.detector(settings, tracking)
             recogniser = build.recogniser(settings, tracking)
             worn = Worn(settings, self._devices, detector, FaceMesh())
+            self._check(worn.looks)
         except BaseException:  # raised on; what was opened for nothing is not kept
             tracking.close()
             raise
@@ -267,6 +276,16 @@ class LiveSession:
         self._tracking, self._worn = tracking, worn
         released.wait(RELEASE_S)
         self._close_retired()
+
+    def _check(self, looks: Sequence[Look]) -> None:
+        """Raises ``DeviceError`` for a look that cannot be composed where it is to be."""
+        for name, compositor, look in zip(self.settings.run.devices, self._compositors, looks, strict=True):
+            if compositor is None:
+                continue
+            differs = look.roles or look.seats or look.others != Look().others
+            why = "people who wear different faces are composed by the processor alone" if differs else compositor.refusal(look)
+            if why:
+                raise DeviceError(f"{name} cannot show this look: {why}; choose another --device, or leave that out")
 
     def _close_retired(self) -> None:
         for released, parts in self._retired:

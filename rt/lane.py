@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from engines.mask.contract import Cover
 from engines.swap.contract import BatchSwapper, MatchesColours, Patch
 from rt.clock import Clock
 from rt.compose import host
+from rt.compose.contract import Compositor
 from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers
 from rt.compose.lost import Treatment, treatments
@@ -63,12 +65,15 @@ class Lane:
         *,
         slow_ms: Mapping[str, float] | None = None,
         witness: Witness | None = None,
+        compositor: Compositor | None = None,
     ) -> None:
-        """``slow_ms``: as ``rt.stage.Stages`` takes it. Raises ``DeviceError``."""
+        """``slow_ms``: as ``rt.stage.Stages`` takes it. ``compositor``: of this device; None has the processor compose. Raises
+        ``DeviceError``."""
         self.name = device.name
         self.count = LaneCount()
         self._stages = Stages(clock, slow_ms)
         self._witness = witness
+        self._compositor = compositor
         self._device = device
         self._images: dict[Slot, Any] = {}  # the thread of process: where the device works on a slot's picture
         self._known: frozenset[int] = frozenset()  # compute stream: ids of the frame before
@@ -103,18 +108,17 @@ class Lane:
             upload.enqueue(self._witness.before, frame, reads=(pixels,))
         upload.upload(pixels, image)
         compute.wait(upload.record())
-        steps = self._steps(look)
-        points = [compute.mark()]
-        for name, step in steps:
-            compute.enqueue(self._stages.slowed, name, step, frame, image, look, reads=(image,), writes=(image,))
-            points.append(compute.mark())
+        points = [("", compute.mark())]
+        for name, give in self._given(frame, image, look):
+            give(compute)
+            points.append((name, compute.mark()))
         download.wait(compute.record())
         download.download(image, pixels)
         if self._witness is not None:
             download.enqueue(self._witness.after, frame, reads=(pixels,))
         download.record().synchronize()
-        frame.marks |= {name: _ns(begin, end) for (name, _), (begin, end) in zip(steps, pairwise(points), strict=True)}
-        self._note(_ns(points[0], points[-1]), 0 if image is pixels else pixels.nbytes)
+        frame.marks |= {name: _ns(begin, end) for (_, begin), (name, end) in pairwise(points)}
+        self._note(_ns(points[0][1], points[-1][1]), 0 if image is pixels else pixels.nbytes)
 
     def _note(self, busy_ns: int, moved: int) -> None:
         count = self.count
@@ -130,6 +134,8 @@ class Lane:
     def close(self) -> None:
         """Finishes what was given and ends every stream, also where one of them fails; that error is raised. May be called twice."""
         with ExitStack() as stack:
+            if self._compositor is not None and self._streams:
+                stack.callback(self._compositor.clear)  # last: when nothing is under way
             for stream in self._streams.values():
                 stack.callback(stream.close)
             self._streams.clear()
@@ -140,6 +146,20 @@ class Lane:
         if frame.slot not in self._images:
             self._images[frame.slot] = self._device.mirror(frame.pixels)
         return self._images[frame.slot]
+
+    def _given(self, frame: Frame, image: Any, look: Look) -> Iterator[tuple[str, Callable[[Stream], None]]]:
+        """What the compute stream is given, by the stages' names, each when its turn has come."""
+        if self._compositor is not None:
+            yield "compose", lambda stream: self._compose(stream, frame, image, look)
+            return
+        for name, step in self._steps(look):
+            yield name, partial(_enqueue, self._stages, name, step, frame, image, look)
+
+    def _compose(self, stream: Stream, frame: Frame, image: Any, look: Look) -> None:
+        assert self._compositor is not None
+        _say_for_freeze(frame, look)
+        with self._device.current():
+            self._compositor.compose(stream, frame, image, look)
 
     def _steps(self, look: Look) -> list[tuple[str, Callable[[Frame, Any, Look], None]]]:
         enhance = [("enhance", self._enhance)] if look.enhancer is not None else []
@@ -182,12 +202,22 @@ class Lane:
         frozen = _faces(frame, Treatment.FREEZE)
         for face in [*frozen, *_faces(frame, Treatment.BLUR)]:
             host.blur_face(image, face.points)
-        frame.wants_good = bool(frozen)
-        frame.is_good = look.on_lost is OnLost.FREEZE and look.swaps and bool(frame.faces) and not frozen
+        _say_for_freeze(frame, look)
 
     def _badge(self, frame: Frame, image: Any, look: Look) -> None:
         assert look.badge is not None
         look.badge.stamp(image)
+
+
+def _enqueue(stages: Stages, name: str, step: Callable[..., None], frame: Frame, image: Any, look: Look, stream: Stream) -> None:
+    stream.enqueue(stages.slowed, name, step, frame, image, look, reads=(image,), writes=(image,))
+
+
+def _say_for_freeze(frame: Frame, look: Look) -> None:
+    """Whether ``frame`` may be shown again, or another one is to be shown for it."""
+    treated = [what for _, what in treatments(frame.faces, look)]
+    frame.wants_good = Treatment.FREEZE in treated
+    frame.is_good = look.on_lost is OnLost.FREEZE and look.swaps and bool(treated) and not frame.wants_good
 
 
 def _ns(begin: Event, end: Event) -> int:

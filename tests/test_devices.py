@@ -29,7 +29,7 @@ def test_what_is_meant_is_what_was_given(names: list[str]) -> None:
     assert split_names(" , ".join(names)) == tuple(names)
 
 
-@given(st.text(max_size=12).filter(lambda text: not re.fullmatch(r"\s*(host|cuda(:[0-9]*)?)\s*", text)))
+@given(st.text(max_size=12).filter(lambda text: not re.fullmatch(r"\s*(host|kernels|cuda(-kernels)?(:[0-9]*)?)\s*", text)))
 @example("cuda:-1")
 @example("host:0")
 @example("cuda:٣")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.device.contract import Stream
+from engines.device.contract import Device, Stream
 from engines.device.cuda_probe import current_gpu, find_gpus, use_gpu
 from engines.device.host import HostStream
 from engines.device.kinds import DeviceKind, devices
@@ -59,4 +59,11 @@ def problem(index: int) -> str:
     return f"no NVIDIA GPU with a driver was found ({reason}); install NVIDIA's driver, or choose --device host"
 
 
+def _whole(index: int) -> Device:
+    from engines.device.cuda import CudaDevice
+
+    return CudaDevice(index)
+
+
 devices.register("cuda")(DeviceKind(CudaNetworks, problem, is_counted=True))
+devices.register("cuda-kernels")(DeviceKind(_whole, problem, is_counted=True, compositor="cuda"))

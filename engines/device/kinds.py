@@ -23,9 +23,11 @@ class DeviceKind:
     """Why there is no such device here, as a sentence that names what is missing; empty where there is. Quick, and never raises."""
     is_counted: bool = False
     """Whether there may be several: ``cuda:0``, ``cuda:1``."""
+    compositor: str = ""
+    """What composes pictures in its memory, by its name in ``rt.compose.contract.compositors``; empty where the processor does."""
 
 
-devices: Registry[DeviceKind] = Registry("device", "engines.device.host", "engines.device.cuda_networks")
+devices: Registry[DeviceKind] = Registry("device", *(f"engines.device.{room}" for room in ("host", "simulated", "cuda_networks")))
 
 ACCEPTED = "give host (the processor), cuda:0 (the first NVIDIA GPU), or several as in cuda:0,cuda:1"
 
@@ -57,6 +59,11 @@ def open_device(name: str) -> Device:
     if why:
         raise DeviceError(f"{name} was asked for, and {why}")
     return devices[kind].open(number)
+
+
+def compositor_of(name: str) -> str:
+    """See ``DeviceKind.compositor``."""
+    return devices[_parts(name)[0]].compositor
 
 
 def split_names(text: str) -> tuple[str, ...]:
