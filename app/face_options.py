@@ -103,7 +103,6 @@ class FaceOptions:
         }
 
 
-
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class LookOptions(FaceOptions):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from engines.store.pull import Progress
     from engines.store.stopping import Stop
 
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """What a person should know before a pull begins."""

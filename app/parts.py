@@ -84,9 +84,7 @@ class Parts:
             look = self._look
             options = {"pixel_boost": look.pixel_boost, "enhancer_weight": look.enhancer_weight, "mask_regions": parsed(look.regions)}
             preferred = {} if look.identity is None else {Kind.IDENTITY: look.identity}
-            self._kit = ModelKit(
-                Shelf(), load_catalog(), families, BUILT_IN, options=options, preferred=preferred, runtime=look.runtime
-            )
+            self._kit = ModelKit(Shelf(), load_catalog(), families, BUILT_IN, options=options, preferred=preferred, runtime=look.runtime)
         return self._kit
 
 

@@ -165,6 +165,7 @@ class LiveSession:
     def remarks(self) -> tuple[str, ...]:
         """What a person should know of what was asked for and does nothing, a sentence each. Before ``start``."""
         return build.remarks(self.settings, self._looks[0])
+
     def _restyled(self, look: Look, device: Device, settings: Settings) -> Look:
         with device.current():
             return build.redressed(build.restyled(look, settings), self.settings, settings)
@@ -282,8 +283,7 @@ class LiveSession:
         for name, compositor, look in zip(self.settings.run.devices, self._compositors, looks, strict=True):
             if compositor is None:
                 continue
-            differs = look.roles or look.seats or look.others != Look().others
-            why = "people who wear different faces are composed by the processor alone" if differs else compositor.refusal(look)
+            why = compositor.refusal(look)
             if why:
                 raise DeviceError(f"{name} cannot show this look: {why}; choose another --device, or leave that out")
 

@@ -24,7 +24,7 @@ from rt.clock import Clock
 from rt.compose import host
 from rt.compose.contract import Compositor
 from rt.compose.lay import covers_of, lay
-from rt.compose.layers import Layers
+from rt.compose.layers import Layers, by_identity
 from rt.compose.lost import Treatment, treatments
 from rt.frame import Frame, TrackedFace
 from rt.options import Look, OnLost
@@ -238,20 +238,12 @@ def _patches(look: Look, frame: Frame, image: Any, faces: Sequence[TrackedFace])
     valid until the next."""
     swapper = look.swapper
     assert swapper is not None
-    for identity, wearers in _by_identity(look, faces):
+    for identity, wearers in by_identity(look, faces):
         if len(wearers) > 1 and isinstance(swapper, BatchSwapper):
             yield from zip(wearers, swapper.swap_all(image, [face.points for face in wearers], identity), strict=True)
         else:
             for face in wearers:
                 yield face, swapper.swap(image, face.points, identity, face.id, frame.captured_ns)
-
-
-def _by_identity(look: Look, faces: Sequence[TrackedFace]) -> list[tuple[Any, list[TrackedFace]]]:
-    found: dict[int, tuple[Any, list[TrackedFace]]] = {}
-    for face in faces:
-        identity = look.role(face).identity
-        found.setdefault(id(identity), (identity, []))[1].append(face)
-    return list(found.values())
 
 
 def _enhanced(enhancer: Enhancer, image: Any, faces: Sequence[TrackedFace]) -> Iterable[Patch | None]:

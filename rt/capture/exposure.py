@@ -7,6 +7,7 @@ from dataclasses import dataclass
 AUTO, MANUAL, SHUTTER_PRIORITY, APERTURE_PRIORITY = range(4)
 """V4L2_EXPOSURE_…: entries of the menu. A webcam's aperture is fixed, so most say aperture priority for automatic."""
 
+
 @dataclass(frozen=True, slots=True)
 class Exposure:
     """What a camera offers."""

@@ -18,7 +18,7 @@ from engines.swap.contract import MatchesColours
 from rt.compose.canvas import Canvas, masking_of
 from rt.compose.contract import compositors
 from rt.compose.kernels.contract import Kernels
-from rt.compose.layers import Layers
+from rt.compose.layers import Layers, by_identity
 from rt.compose.lost import Treatment, treatments
 from rt.compose.memory import Memory
 from rt.compose.painters import Painter, PainterKind, painters
@@ -144,15 +144,6 @@ def _kind(model: Any, is_enhancer: bool) -> str | None:
 
     fitting = [(painters[name].order, name) for name in painters if takes(painters[name])]
     return min(fitting)[1] if fitting else None
-
-
-def by_identity(look: Look, faces: Sequence[TrackedFace]) -> list[tuple[Any, list[TrackedFace]]]:
-    """Those that wear the same, together."""
-    found: dict[int, tuple[Any, list[TrackedFace]]] = {}
-    for face in faces:
-        identity = look.role(face).identity
-        found.setdefault(id(identity), (identity, []))[1].append(face)
-    return list(found.values())
 
 
 def _faces(frame: Frame, what: Treatment) -> list[TrackedFace]:

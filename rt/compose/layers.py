@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from rt.frame import TrackedFace
+from rt.options import Look
 from rt.track.track import box_of, overlap
 
 REACH = 0.6
@@ -42,6 +44,15 @@ class Layers:
         box = box_of(face.points)
         now, before = float((box[2:] - box[:2]).max()), self._sizes.get(face.id)
         return before if before is not None and before / RESIZED < now < before * RESIZED else now
+
+
+def by_identity(look: Look, faces: Sequence[TrackedFace]) -> list[tuple[Any, list[TrackedFace]]]:
+    """Those that wear the same, together."""
+    found: dict[int, tuple[Any, list[TrackedFace]]] = {}
+    for face in faces:
+        identity = look.role(face).identity
+        found.setdefault(id(identity), (identity, []))[1].append(face)
+    return list(found.values())
 
 
 def reach_of(points: np.ndarray) -> np.ndarray:

@@ -57,4 +57,3 @@ class HotkeysCard(Card):
             on = False
             show_note(self.reason, shown_error(error))
         self.switch.setChecked(on)
-

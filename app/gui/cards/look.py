@@ -259,5 +259,3 @@ def part_name(name: str) -> str:
 
 def _missing(part: Part) -> str:
     return tr("Not on this computer yet.") if part.missing else ""
-
-

@@ -242,7 +242,5 @@ class PresetsCard(Card):
         if file:
             self.export(name, Path(file))
 
-    def _run(
-        self, work: Callable[[], object], done: Callable[..., None], failed: Callable[[BaseException], None] | None = None
-    ) -> None:
+    def _run(self, work: Callable[[], object], done: Callable[..., None], failed: Callable[[BaseException], None] | None = None) -> None:
         self.bench.worker("presets").run(work, done, failed or (lambda error: self.offered.emit(shown_error(error), "", None)))
