@@ -44,7 +44,10 @@ def window(qtbot: Any, qapp: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def drop(window: Window, data: QMimeData) -> None:
     at, actions = QPointF(200, 200), Qt.DropAction.CopyAction | Qt.DropAction.MoveAction
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(at, actions, data, buttons, keys)
+    try:
+        enter = QDragEnterEvent(at.toPoint(), actions, data, buttons, keys)
+    except TypeError:  # Qt 6.12 and later
+        enter = QDragEnterEvent(at, actions, data, buttons, keys)
     QApplication.sendEvent(window, enter)
     assert enter.isAccepted()
     event = QDropEvent(at, actions, data, buttons, keys)
