@@ -50,12 +50,26 @@ def no_thread_is_left_behind() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays_frozen() -> Iterator[None]:
-    """A program loads once and never looks at that again (``app.loading``); here every test is such a program."""
+def nothing_is_kept() -> Iterator[None]:
+    """A program has one window, and loads once and never looks at that again (``app.loading``); here every test is such a program."""
     yield
+    if "PySide6.QtWidgets" in sys.modules:
+        delete_windows()
     if gc.get_freeze_count():
         gc.unfreeze()
         gc.collect()
+
+
+def delete_windows() -> None:
+    """Those that tests have closed. Qt keeps what is connected to them until they are deleted."""
+    from PySide6.QtCore import QCoreApplication, QEvent
+    from PySide6.QtWidgets import QApplication
+
+    if QApplication.instance() is not None:
+        for window in QApplication.topLevelWidgets():
+            if window.parent() is None and not window.isVisible():
+                window.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 @pytest.fixture(scope="session")
