@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,23 @@ def test_between_several_families_the_name_decides(tmp_path: Path) -> None:
         assert (found.family, found.told_by) == (family, ToldBy.NAME)
     with pytest.raises(ModelError, match="fits several families"):
         identify(put(tmp_path / "alike_or_eight.onnx", model_bytes()), NOTHING, known)
+
+
+@dataclass(frozen=True)
+class NamedFamily(SquareFamily):
+    input_names: frozenset[str] = frozenset({"target", "source"})
+
+
+def test_between_several_families_the_inputs_names_decide(tmp_path: Path) -> None:
+    """Before the file's own; a family that names its inputs otherwise says nothing, and two that name them so are told apart as ever."""
+    known = families(**EIGHT, named=NamedFamily(8), other=NamedFamily(8, input_names=frozenset({"x", "y"})))
+    for name in ("mine", "other", "eight"):
+        found = identify(put(tmp_path / f"{name}.onnx", model_bytes()), NOTHING, known)
+        assert (found.family, found.told_by) == ("named", ToldBy.GRAPH)
+    known = families(**EIGHT, named=NamedFamily(8), alike=NamedFamily(8))
+    with pytest.raises(ModelError, match=r"fits several families \(alike, eight, named\)"):
+        identify(tmp_path / "mine.onnx", NOTHING, known)
+    assert identify(tmp_path / "mine.onnx", NOTHING, known, family="eight").told_by is ToldBy.USER
 
 
 def test_between_kinds_decides_what_it_is_wanted_for(tmp_path: Path) -> None:
