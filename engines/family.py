@@ -112,6 +112,14 @@ class TellsOutputs(Protocol):
         ...
 
 
+@runtime_checkable
+class NamesInputs(Protocol):
+    """What a family offers beside ``Family`` if its files call their inputs as those of no other family of the same shapes do. A graph that
+    fits several families is of the one whose names it has, in whatever order."""
+
+    input_names: frozenset[str]
+
+
 ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
 """Packages of ``engines`` in which families live."""
 

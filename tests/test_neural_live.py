@@ -152,6 +152,17 @@ def test_without_its_recogniser_a_swapper_says_what_to_pull(tmp_path: Path, monk
         run(LookSettings(swapper=str(path)), (HOPPER,))
 
 
+def test_cscs_needs_its_own_two_recognisers(tmp_path: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = standins.swapper(tmp_path / "mine.onnx", SWAPPERS["cscs_256"][1])
+    monkeypatch.setenv("FFRT_MODELS", str(tmp_path / "empty"))
+    with pytest.raises(ModelError, match="ffrt models pull cscs_arcface_model"):
+        run(LookSettings(swapper=str(path)), (HOPPER,))
+    monkeypatch.setenv("FFRT_MODELS", str(shelf))
+    wanted = "cscs_arcface_model and cscs_id_adapter, and --identity puts arcface_w600k_r50 in the place of both; leave --identity out"
+    with pytest.raises(ModelError, match=wanted):
+        run(LookSettings(swapper=str(path), identity="arcface_w600k_r50"), (HOPPER,))
+
+
 def test_every_swapper_of_the_catalogue_has_its_family() -> None:
     from engines.store.catalog import load_catalog
 

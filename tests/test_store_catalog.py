@@ -15,7 +15,8 @@ from engines.store.catalog import Commercial, load_catalog
 NAMES = [
     "inswapper_128", "inswapper_128_fp16", "hyperswap_1a_256", "hyperswap_1b_256", "hyperswap_1c_256", "simswap_256",
     "simswap_unofficial_512", "ghost_1_256", "ghost_2_256", "ghost_3_256", "hififace_unofficial_256", "uniface_256",
-    "blendswap_256", "crossface_simswap", "crossface_ghost", "crossface_hififace", "arcface_w600k_r50", "scrfd_2.5g",
+    "blendswap_256", "cscs_256", "cscs_arcface_model", "cscs_id_adapter",
+    "crossface_simswap", "crossface_ghost", "crossface_hififace", "arcface_w600k_r50", "scrfd_2.5g",
     "retinaface_10g", "yoloface_8n", "yunet_2023_mar", "2dfan4", "peppa_wutz", "fan_68_5", "2d106det", "1k3d68", "gfpgan_1.2",
     "gfpgan_1.3", "gfpgan_1.4", "codeformer", "gpen_bfr_256", "gpen_bfr_512", "gpen_bfr_1024", "gpen_bfr_2048",
     "restoreformer_plus_plus", "xseg_1", "xseg_2", "xseg_3", "bisenet_resnet_18", "bisenet_resnet_34",

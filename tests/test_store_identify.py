@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,23 @@ def test_between_several_families_the_name_decides(tmp_path: Path) -> None:
         identify(put(tmp_path / "alike_or_eight.onnx", model_bytes()), NOTHING, known)
 
 
+@dataclass(frozen=True)
+class NamedFamily(SquareFamily):
+    input_names: frozenset[str] = frozenset({"target", "source"})
+
+
+def test_between_several_families_the_inputs_names_decide(tmp_path: Path) -> None:
+    """Before the file's own; a family that names its inputs otherwise says nothing, and two that name them so are told apart as ever."""
+    known = families(**EIGHT, named=NamedFamily(8), other=NamedFamily(8, input_names=frozenset({"x", "y"})))
+    for name in ("mine", "other", "eight"):
+        found = identify(put(tmp_path / f"{name}.onnx", model_bytes()), NOTHING, known)
+        assert (found.family, found.told_by) == ("named", ToldBy.GRAPH)
+    known = families(**EIGHT, named=NamedFamily(8), alike=NamedFamily(8))
+    with pytest.raises(ModelError, match=r"fits several families \(alike, eight, named\)"):
+        identify(tmp_path / "mine.onnx", NOTHING, known)
+    assert identify(tmp_path / "mine.onnx", NOTHING, known, family="eight").told_by is ToldBy.USER
+
+
 def test_between_kinds_decides_what_it_is_wanted_for(tmp_path: Path) -> None:
     known = families(**EIGHT, alike=SquareFamily(8, Kind.MASK))
     path = put(tmp_path / "mine.onnx", model_bytes())
@@ -104,6 +122,41 @@ def test_names_that_people_s_files_have(name: str, tmp_path: Path) -> None:
     gfpgan(path) if family in ("gfpgan", "gpen", "restoreformer") else swapper(path, Contract(256))
     found = identify(path, NOTHING, known_families)
     assert (found.family, found.told_by) == (family, ToldBy.NAME)
+
+
+CSCS = Contract(256, inputs=("input_1", "input_2"))
+
+NAMED = "its inputs are called target and source, not input_1 and input_2"
+
+OTHERS: dict[str, tuple[Contract, str]] = {
+    "ghost_1_256": (Contract(256), NAMED),
+    "hyperswap_1a_256": (Contract(256, mask=True, outputs=("output", "mask")), NAMED),
+    "inswapper_256": (Contract(256, emap=True), NAMED),
+    "simswap_unofficial_512": (Contract(512), "its target input is [1, 3, 512, 512], not [any, 3, 256, 256]"),
+    "uniface_256": (Contract(256, source_side=256), "it has no source input"),
+    "blendswap_256": (Contract(256, source_side=112), "it has no source input"),
+}
+"""Files of other swappers, by names that people's have; and what of each keeps it from being CSCS."""
+
+
+@pytest.mark.parametrize("name", ["mine", "cscs_256", "ghost of mine"])
+@pytest.mark.parametrize("emap", [False, True])
+def test_cscs_is_told_by_its_graph(name: str, emap: bool, tmp_path: Path) -> None:
+    """Also where its last layer looks as inswapper's emap does."""
+    found = identify(swapper(tmp_path / f"{name}.onnx", replace(CSCS, emap=emap)), NOTHING, known_families)
+    assert (found.family, found.kind, found.told_by) == ("cscs", "swapper", ToldBy.GRAPH)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_other_swapper_s_file_is_cscs(name: str, tmp_path: Path) -> None:
+    """Not even with its inputs called the same, where anything else differs."""
+    contract, but = OTHERS[name]
+    path = swapper(tmp_path / f"{name}.onnx", contract if but == NAMED else replace(contract, inputs=CSCS.inputs))
+    assert name.startswith(identify(path, NOTHING, known_families).family)
+    with pytest.raises(ModelError) as caught:
+        identify(path, NOTHING, known_families, family="cscs")
+    assert "is not of the family cscs: " in str(caught.value)
+    assert but in str(caught.value)
 
 
 def test_the_catalogue_s_own_names_decide() -> None:

@@ -14,6 +14,7 @@ from kit import FolderKit, graph_of, model_file
 from standins import full_size
 from standins import identity as identities
 from standins import swappers as standins
+from standins.shelf import RECOGNISERS
 from standins.swappers import KEPT, Contract, colour_by_hand
 
 import engines.identity
@@ -62,6 +63,8 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     models = {"arcface_w600k_r50": model_file(identities.arcface(folder / "arcface_w600k_r50.onnx"), "arcface")}
     for number, name in enumerate(("crossface_simswap", "crossface_ghost", "crossface_hififace")):
         models[name] = model_file(identities.crossface(folder / f"{name}.onnx", number), "crossface")
+    for name, seed in RECOGNISERS.items():
+        models[name] = model_file(identities.arcface(folder / f"{name}.onnx", seed=seed), "arcface")
     return models
 
 
@@ -115,6 +118,16 @@ VECTOR_CASES: dict[str, tuple[str, Contract, Callable[[np.ndarray], np.ndarray]]
 }
 
 
+CSCS = Contract(256, given=HALF, made=HALF, inputs=("input_1", "input_2"))
+
+
+def cscs_by_hand(face: SourceFace) -> np.ndarray:
+    """float64 [512], of one photo: its crop as FFHQ's are, shown to both recognisers, and what they say added up at length 1 each."""
+    crop = crop_by_hand(face, np.array(PUBLISHED["ffhq_512"][1]) / 512, 112)
+    first, second = (identities.arcface_by_hand(crop, seed) for seed in RECOGNISERS.values())
+    return normed(first) + normed(second)
+
+
 def opened(path: Path, family: str, parts: dict, **options: object) -> NeuralSwapper:
     return families[family].open(model_file(path, family), FolderKit(options, **parts))
 
@@ -162,6 +175,35 @@ def test_a_swapper_fed_with_a_picture(
     patch = swapper.swap(woman.image, woman.landmarks.points, swapper.prepare([man]), 1, 0)
     colour = crop_by_hand(man, np.array(TEMPLATES[template]), side)[..., ::-1].mean((0, 1)) / 255
     check(patch, woman.image, colour)
+
+
+def test_cscs_is_fed_by_two_recognisers(woman: SourceFace, man: SourceFace, parts: dict, tmp_path: Path) -> None:
+    swapper = opened(standins.swapper(tmp_path / "x.onnx", CSCS), "cscs", parts)
+    prepared = swapper.prepare([man])
+    wanted = cscs_by_hand(man)
+    assert np.abs(prepared[0] - wanted).max() < 0.02 * np.abs(wanted).max(), "its length is that of the sum, not 1"
+    patch = swapper.swap(woman.image, woman.landmarks.points, prepared, 1, 0)
+    check(patch, woman.image, colour_by_hand(wanted))
+
+
+def test_cscs_sees_the_target_as_ffhq_lays_it(woman: SourceFace, parts: dict, tmp_path: Path) -> None:
+    swapper = opened(standins.swapper(tmp_path / "x.onnx", CSCS), "cscs", parts)
+    wanted = crop_by_hand(woman, np.array(PUBLISHED["ffhq_512"][1]) / 512, 256)
+    assert np.abs(swapper.crop(woman.image, woman.landmarks.points).astype(float) - wanted).mean() < 1
+
+
+def test_cscs_of_two_photos_is_in_between(woman: SourceFace, man: SourceFace, parts: dict, tmp_path: Path) -> None:
+    swapper = opened(standins.swapper(tmp_path / "x.onnx", CSCS), "cscs", parts)
+    both = [cscs_by_hand(face) for face in (man, woman)]
+    wanted = normed(sum(map(normed, both))) * np.mean([np.linalg.norm(one) for one in both])
+    assert np.abs(swapper.prepare([man, woman])[0] - wanted).max() < 0.02 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("missing", RECOGNISERS)
+def test_cscs_without_one_of_its_recognisers_says_which(missing: str, parts: dict, tmp_path: Path) -> None:
+    left = {name: model for name, model in parts.items() if name != missing}
+    with pytest.raises(ModelError, match=missing):
+        opened(standins.swapper(tmp_path / "x.onnx", CSCS), "cscs", left)
 
 
 @pytest.mark.parametrize("morph", [False, True])

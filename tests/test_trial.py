@@ -52,6 +52,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "simswap_unofficial_512": (0, 1),
     "ghost_1_256": (-1, 1),
     "hififace_unofficial_256": (-1, 1),
+    "cscs_256": (-1, 1),
     "uniface_256": (-1, 1),
     "blendswap_256": (0, 1),
     "person": (0, 1),

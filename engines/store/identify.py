@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engines.errors import ModelError
-from engines.family import Family, Graph, Kind, Structure
+from engines.family import Family, Graph, Kind, NamesInputs, Structure
 from engines.registry import Registry
 from engines.store.catalog import Catalog, Entry
 from engines.store.graph import inspect
@@ -99,10 +99,17 @@ def _by_graph(path: Path, graph: Graph, families: Registry[Family], kind: Kind |
     fitting = wanted or fitting
     if len(fitting) == 1:
         return fitting[0], ToldBy.GRAPH
+    telling = [name for name in fitting if _has_the_names_of(families[name], graph)]
+    if len(telling) == 1:
+        return telling[0], ToldBy.GRAPH
     found = _by_name(path, fitting)
     if found is None:
         raise ModelError(_ambiguous(path, fitting, hint))
     return found, ToldBy.NAME
+
+
+def _has_the_names_of(family: Family, graph: Graph) -> bool:
+    return isinstance(family, NamesInputs) and family.input_names == {spec.name for spec in graph.inputs}
 
 
 def _by_name(path: Path, fitting: Sequence[str]) -> str | None:

@@ -26,11 +26,11 @@ def arcface_matrix(seed: int = 5) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, 1, (3 * CELLS * CELLS, 512)).astype(np.float32)
 
 
-def arcface_by_hand(crop: np.ndarray) -> np.ndarray:
+def arcface_by_hand(crop: np.ndarray, seed: int = 5) -> np.ndarray:
     """float64 [512] of a crop uint8 [112, 112, 3] BGR: what w600k is fed, and then the stand-in's own formula."""
     rgb = crop[..., ::-1].astype(np.float64) / 127.5 - 1
     cells = rgb.reshape(CELLS, 112 // CELLS, CELLS, 112 // CELLS, 3).mean((1, 3))
-    return cells.transpose(2, 0, 1).ravel() @ arcface_matrix().astype(np.float64)
+    return cells.transpose(2, 0, 1).ravel() @ arcface_matrix(seed).astype(np.float64)
 
 
 def crossface(path: Path, seed: int) -> Path:

@@ -33,6 +33,7 @@ SWAPPERS: dict[str, tuple[str, Contract]] = {
     "simswap_unofficial_512": ("simswap", Contract(512)),
     "ghost_1_256": ("ghost", Contract(256, given=HALF, made=HALF, outputs=("781",))),
     "hififace_unofficial_256": ("hififace", Contract(256, given=HALF, made=HALF)),
+    "cscs_256": ("cscs", Contract(256, given=HALF, made=HALF, inputs=("input_1", "input_2"))),
     "uniface_256": ("uniface", Contract(256, given=HALF, made=HALF, source_side=256)),
     "blendswap_256": ("blendswap", Contract(256, source_side=112)),
 }
@@ -62,6 +63,9 @@ OTHERS: dict[str, dict[str, tuple[str, Callable[[Path], Path]]]] = {
 
 CONVERTERS = ("crossface_simswap", "crossface_ghost", "crossface_hififace")
 
+RECOGNISERS = {"cscs_arcface_model": 21, "cscs_id_adapter": 22}
+"""Those that but one swapper uses → seed of the stand-in."""
+
 
 def write_swapper(folder: Path, name: str) -> Path:
     """The stand-in of the swapper of that name, or of the DFM file."""
@@ -75,6 +79,8 @@ def fill(given: Path, folder: Path, others: Mapping[str, Mapping[str, tuple[str,
     models = Models(Shelf(folder))
     for number, name in enumerate(CONVERTERS):
         models.import_file(identity.crossface(given / f"{name}.onnx", number))
+    for name, seed in RECOGNISERS.items():
+        models.import_file(identity.arcface(given / f"{name}.onnx", seed=seed))
     for name, (family, _) in SWAPPERS.items():
         models.import_file(write_swapper(given, name), family)
     models.import_file(write_swapper(given, PERSON))
