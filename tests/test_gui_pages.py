@@ -215,7 +215,7 @@ def test_what_is_not_installed_is_grey_and_says_why(opened: Any, qtbot: Any) -> 
     qtbot.waitUntil(lambda: swapper.box.findText("inswapper_128") >= 0, timeout=PATIENCE_MS)
     at = swapper.box.findText("inswapper_128")
     assert not swapper.box.model().item(at).isEnabled()
-    assert "ffrt models pull inswapper_128" in swapper.box.itemData(at, Qt.ItemDataRole.ToolTipRole)
+    assert swapper.box.itemData(at, Qt.ItemDataRole.ToolTipRole) == "Not on this computer yet."
 
 
 # --- faces ---
