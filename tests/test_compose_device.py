@@ -270,7 +270,7 @@ def test_faces_anywhere_are_composed_as_by_the_processor(
         frame = replace(frame, faces=frame.faces[-1:])
     look = look_of(kind, man, faces=most)
     off = differences(by_the_kernels(kernels, frame, look), by_the_processor(frame, look_of(kind, man, faces=most), []))
-    assert off.max() <= 2  # what is drawn and what is laid are rounded one after the other
+    assert off.max() <= 2  # 1 is wanted; 2 was seen once after other examples, and not of that example alone: not yet explained
     assert (off > 1).mean() < 1e-4
 
 
