@@ -55,8 +55,13 @@ def _to_planes(picture: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
 
 @compiled()
 def _to_levels(tensor: np.ndarray, scale: np.ndarray, shift: np.ndarray, out: np.ndarray) -> None:
+    line = np.empty(out.shape[1], np.uint8)  # a colour of a row: in a row of its own many are done at once
     for y in range(out.shape[0]):
-        for x in range(out.shape[1]):
-            for c in range(3):
-                value = tensor[c, y, x] * scale[c] + shift[c] + 0.5
-                out[y, x, 2 - c] = np.uint8(min(255.0, max(0.0, value)))  # NaN compares false: 0
+        row = out[y]
+        for c in range(3):
+            values = tensor[c, y]
+            for x in range(line.shape[0]):
+                value = values[x] * scale[c] + shift[c] + 0.5
+                line[x] = np.uint8(min(255.0, max(0.0, value)))  # NaN compares false: 0
+            for x in range(line.shape[0]):
+                row[x, 2 - c] = line[x]

@@ -71,11 +71,14 @@ class NeuralSwapper:
         """See ``engines.swap.contract.ScalableSwapper``: the same network, on crops of its own size."""
 
     def warm_up(self) -> None:
-        """One run with a grey picture: networks allocate, and compile kernels, at their first."""
+        """The whole way of a black crop: networks allocate, and compile kernels, at their first; so do the passes before and after."""
         planes = self._room_for(1)
-        planes[:] = 0
+        self._crop[:] = 0
+        self._split(self._crop, planes)
         source = np.zeros([n if isinstance(n, int) else 1 for n in self._source.shape], np.float32) if self._source else None
-        self._run(planes, source)
+        pictures, shown = self._run(planes, source)
+        self._join(pictures)
+        paste(self._crop, self._alpha(shown), np.eye(2, 3, dtype=np.float32), self._crop.shape)
 
     def prepare(self, faces: Sequence[SourceFace]) -> np.ndarray:
         """float32: what the network takes for the face to wear."""
