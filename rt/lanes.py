@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from typing import Any
 
@@ -38,9 +39,6 @@ SLOWEST = 3
 
 FORGET_S = 10.0
 """A lane without frames counts as half as slow after so long: what held it up may be over, and one frame will tell."""
-
-UNKNOWN_NS = 2_000_000_000
-"""What a frame may take while no lane has shown its speed yet: the first one loads kernels."""
 
 IN_FLIGHT = 2
 """Frames for each lane between dealing and showing: one that is worked on, and one that waits for its turn."""
@@ -83,6 +81,8 @@ class LaneRunner:
         """When the last was done."""
         self.begun_ns: int | None = None
         """When it began with the frame it works on; None while it has none."""
+        self.working: Frame | None = None
+        """That frame, whose slot is the lane's until it is brought back or lost."""
         self.waiting: Frame | None = None
         """A frame that was dealt to it and that it did not begin with yet."""
         self.thread: threading.Thread | None = None  # of the thread that starts and ends the lanes
@@ -94,6 +94,11 @@ class LaneRunner:
     @property
     def is_idle(self) -> bool:
         return self.has_room and self.begun_ns is None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anybody can say when it will be done: not before it has done two frames, also after it was opened again."""
+        return self.work_ns is not None and not self.is_fresh
 
     def expected_ns(self, now_ns: int, usual_ns: float) -> float:
         """What a frame takes, half of it for every ``FORGET_S`` since the last one. ``usual_ns``: while nobody knows."""
@@ -144,8 +149,12 @@ class Lanes:
         broken: Callable[[], None],
         *,
         waits: bool = False,
+        budget_ns: int = 100_000_000,
     ) -> None:
-        """``broken``: called on a lane's thread when none is left. ``waits``: no frame is ever too late, since nobody watches."""
+        """``broken``: called on a lane's thread when none is left. ``waits``: no frame is ever too late, since nobody watches.
+
+        ``budget_ns``: how old a picture may become while the order waits for a lane whose speed nobody knows yet.
+        """
         self.error: Exception | None = None
         """Why no lane is left, or what the first one failed with that could not be closed."""
         self._wardrobe = wardrobe
@@ -153,6 +162,7 @@ class Lanes:
         self._metrics = metrics
         self._broken = broken
         self._waits = waits
+        self._budget_ns = budget_ns
         self._changed = threading.Condition()
         self._order = order.Sequence()  # guarded by _changed, as is all below
         self._ending = False
@@ -164,8 +174,9 @@ class Lanes:
 
     def start(self) -> None:
         for runner in self._runners:
-            runner.thread = threading.Thread(target=self._run, args=(runner,), name=f"lane-{runner.name}", daemon=True)
-            runner.thread.start()
+            thread = threading.Thread(target=self._run, args=(runner,), name=f"lane-{runner.name}", daemon=True)
+            thread.start()
+            runner.thread = thread
 
     @property
     def slots_needed(self) -> int:
@@ -180,14 +191,14 @@ class Lanes:
                 raise Closed
 
     def deal(self, frame: Frame) -> None:
-        """Gives ``frame``, whose slot is taken over, to the lane that will finish it first."""
+        """Gives ``frame`` to the lane that will finish it first. Takes its slot over, but for where it raises."""
         with self._changed:
             now_ns = self._clock.now_ns()
-            runner = self._first_to_finish(now_ns)
+            runner = None if self._is_over else self._first_to_finish(now_ns)
             if runner is None:
                 self._lose(frame, "lanes")
                 return
-            self._order.expect(frame.seq, self._deadline_ns(runner, now_ns))
+            self._order.expect(frame.seq, self._deadline_ns(runner, frame, now_ns))
             runner.waiting = frame
             self._changed.notify_all()
 
@@ -208,11 +219,14 @@ class Lanes:
             self._ending = True
             self._hurry.set()
             self._changed.notify_all()
-        for runner in self._runners:
-            self._end(runner)
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+        try:
+            with ExitStack() as stack:  # every one, also where another one's end fails
+                for runner in reversed(self._runners):
+                    stack.callback(self._end, runner)
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
 
     def abandon(self) -> None:
         """Nobody takes any more: what is done is let go of, and no further frame is wanted."""
@@ -246,28 +260,32 @@ class Lanes:
         return min((one.work_ns for one in self._runners if one.state is LaneState.ON and one.work_ns is not None), default=0.0)
 
     def _first_to_finish(self, now_ns: int) -> LaneRunner | None:
-        """Of those as quick the one that has done least."""
+        """Of those as quick the one that has done least. One that works and is not known gets another frame only where nobody else can."""
         usual_ns = self._usual_ns() or 0.0
-        with_room = (runner for runner in self._quick(now_ns) if runner.has_room)
-        return min(with_room, key=lambda one: (one.finish_ns(now_ns, usual_ns), not one.is_idle, one.frames), default=None)
+
+        def rank(one: LaneRunner) -> tuple[bool, int, bool, int]:
+            return not (one.is_known or one.is_idle), one.finish_ns(now_ns, usual_ns), not one.is_idle, one.frames
+
+        return min((runner for runner in self._quick(now_ns) if runner.has_room), key=rank, default=None)
 
     def _usual_ns(self) -> float | None:
         known = [runner.work_ns for runner in self._runners if runner.work_ns is not None]
         return sum(known) / len(known) if known else None
 
-    def _deadline_ns(self, runner: LaneRunner, now_ns: int) -> int | None:
+    def _deadline_ns(self, runner: LaneRunner, frame: Frame, now_ns: int) -> int | None:
         if self._waits:
             return None
         usual_ns = self._usual_ns()
-        if usual_ns is None:
-            return now_ns + UNKNOWN_NS
+        if usual_ns is None or runner.is_fresh:  # its first one loads kernels: those behind it wait as long as they stay young
+            return max(now_ns + LATE_GRACE_NS, frame.captured_ns + self._budget_ns)
         waits_ns = runner.finish_ns(now_ns, usual_ns) - now_ns
         most_ns = SLOWEST * (self._quickest_ns() or usual_ns)
         return now_ns + round(LATE_FACTOR * min(max(waits_ns, runner.work_ns or 0), most_ns)) + LATE_GRACE_NS
 
     def _lose(self, frame: Frame, place: str) -> None:
-        self._order.give_up(frame.seq)
+        """Changes nothing where it raises."""
         self._metrics.drop(place, self._clock.now_ns())
+        self._order.give_up(frame.seq)
         if frame.slot is not None:
             frame.slot.release()
         self._changed.notify_all()
@@ -275,46 +293,47 @@ class Lanes:
     # --- a lane's thread ---
 
     def _run(self, runner: LaneRunner) -> None:
-        while True:
-            try:
-                self._serve(runner)
-                return
-            except Exception:
-                log.debug("the lane %s failed", runner.name, exc_info=True)
-                self._end_if_none_is_left()
-            if not self._open_again(runner):
-                return
+        try:
+            while not self._serve(runner) and self._open_again(runner):
+                pass
+        except Exception as error:  # not the lane's: what is asked of the clock and the numbers, say
+            log.exception("the lane %s broke unexpectedly", runner.name)
+            self._break(error)
 
-    def _serve(self, runner: LaneRunner) -> None:
-        """Works until the end. Raises what the lane fails with; the frame it failed on is gone then."""
-        while (frame := self._next(runner)) is not None:
-            try:
-                done = self._work(runner, frame)
-            except Exception as error:
-                self._take_out(runner, error)
-                self._close(runner)  # its pixels may be written to until then
-                with self._changed:
-                    self._lose(frame, f"lane:{runner.name}")
-                raise
-            self._bring(runner, frame, done)
+    def _serve(self, runner: LaneRunner) -> bool:
+        """Works until the end, and is True then. False where anything failed: the lane is taken out and closed, its frame is lost."""
+        try:
+            while (frame := self._next(runner)) is not None:
+                self._bring(runner, self._work(runner, frame))
+        except Exception as error:
+            log.debug("the lane %s failed", runner.name, exc_info=True)
+            self._take_out(runner, error)
+            self._close(runner)  # the pixels of its frame may be written to until then
+            self._lose_all(runner)
+            self._end_if_none_is_left()
+            return False
+        return True
 
-    def _bring(self, runner: LaneRunner, frame: Frame, done: bool) -> None:
+    def _bring(self, runner: LaneRunner, done: bool) -> None:
+        """Hands on the frame that the lane works on, or loses it."""
         with self._changed:
+            now_ns = self._clock.now_ns()
             if done:
-                now_ns = self._clock.now_ns()
                 runner.learn(now_ns - (runner.begun_ns or 0), now_ns)
-            runner.begun_ns = None
-            if not done or not self._order.arrive(frame):
-                self._lose(frame, "late" if done else f"lane:{runner.name}")
+            assert runner.working is not None
+            if not done or not self._order.arrive(runner.working):
+                self._lose(runner.working, "late" if done else f"lane:{runner.name}")
+            runner.working = runner.begun_ns = None
             self._changed.notify_all()
 
     def _next(self, runner: LaneRunner) -> Frame | None:
         with self._changed:
             self._changed.wait_for(lambda: runner.waiting is not None or self._ending)
-            frame, runner.waiting = runner.waiting, None
-            runner.begun_ns = None if frame is None else self._clock.now_ns()
-            runner.first_ns = runner.begun_ns if runner.first_ns is None else runner.first_ns
-            return frame
+            if runner.waiting is not None:
+                runner.begun_ns = self._clock.now_ns()
+                runner.first_ns = runner.begun_ns if runner.first_ns is None else runner.first_ns
+            runner.working, runner.waiting = runner.waiting, None
+            return runner.working
 
     def _work(self, runner: LaneRunner, frame: Frame) -> bool:
         """False where the device had no memory left for it, and has something to do without from now on."""
@@ -338,16 +357,24 @@ class Lanes:
             ) from error
 
     def _take_out(self, runner: LaneRunner, error: Exception) -> None:
+        """It gets no more frames; one that waits for it goes to another lane, if there is one."""
         with self._changed:
             runner.state, runner.begun_ns = LaneState.RETRYING, None
             runner.error, runner.failures = error, runner.failures + 1
-            stranded, runner.waiting = runner.waiting, None
-            other = None if stranded is None else self._first_to_finish(self._clock.now_ns())
-            if other is not None:
-                other.waiting = stranded
-            elif stranded is not None:
-                self._lose(stranded, f"lane:{runner.name}")
             self._changed.notify_all()
+            other = None if runner.waiting is None else self._first_to_finish(self._clock.now_ns())
+            if other is not None:
+                other.waiting, runner.waiting = runner.waiting, None
+
+    def _lose_all(self, runner: LaneRunner) -> None:
+        """What the lane still has. Nothing works on it any more."""
+        with self._changed:
+            if runner.working is not None:
+                self._lose(runner.working, f"lane:{runner.name}")
+                runner.working = None
+            if runner.waiting is not None:
+                self._lose(runner.waiting, f"lane:{runner.name}")
+                runner.waiting = None
 
     def _close(self, runner: LaneRunner) -> None:
         try:
@@ -360,7 +387,12 @@ class Lanes:
         with self._changed:
             if any(other.state is LaneState.ON for other in self._runners) or self.error is not None:
                 return
-            self.error = self._why_none_is_left()
+            why = self._why_none_is_left()
+        self._break(why)
+
+    def _break(self, error: Exception) -> None:
+        with self._changed:
+            self.error = self.error or error
             self._hurry.set()
             self._changed.notify_all()
         self._broken()
@@ -382,7 +414,8 @@ class Lanes:
             try:
                 runner.lane.open()
             except Exception as error:
-                runner.error = error
+                with self._changed:
+                    runner.error = error
                 continue
             with self._changed:
                 runner.state, runner.is_fresh = LaneState.ON, True
@@ -405,6 +438,7 @@ class Lanes:
         self._close(runner)
         with self._changed:
             runner.state = LaneState.CLOSED
+        self._lose_all(runner)  # nothing, but where its thread broke
 
     def _note(self, runner: LaneRunner, error: Exception) -> None:
         with self._changed:

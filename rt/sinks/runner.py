@@ -82,8 +82,9 @@ class SinkRunner:
         self._hurry.set()
 
     def join(self, timeout_s: float) -> bool:
-        """True when the thread has ended."""
-        self._thread.join(timeout_s)
+        """True when the thread has ended, or never began."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     @property
@@ -99,9 +100,9 @@ class SinkRunner:
 
     def _lose(self, frame: Frame) -> None:
         """Counts and releases a frame that this sink will not show. What a sink that has failed no longer takes is no drop."""
+        _release(frame)
         if self.state is not SinkState.FAILED:
             self._metrics.drop(f"sink:{self.sink.name}", self._clock.now_ns())
-        _release(frame)
 
     # --- runner thread ---
 
@@ -149,8 +150,10 @@ class SinkRunner:
                 self._lose(frame)
                 raise
             self._frames += 1
-            self._metrics.taken(self.sink.name, frame.captured_ns, self._clock.now_ns())
-            _release(frame)
+            try:
+                self._metrics.taken(self.sink.name, frame.captured_ns, self._clock.now_ns())
+            finally:
+                _release(frame)
 
     def _patience_s(self) -> float | None:
         deadline_ns = self.sink.deadline_ns()
