@@ -89,7 +89,8 @@ class LiveSession:
         limit_threads()
         self._source = build.source(settings, self._clock)
         self._outlets = Outlets(settings.output, self._clock, audio)
-        self._devices = tuple(map(open_device, settings.run.devices))
+        memory_bytes = settings.run.gpu_memory_mb * 1_000_000
+        self._devices = tuple(open_device(name, memory_bytes) for name in settings.run.devices)
         with ExitStack() as opened:
             self._tracking, self._mesh = build.parts(settings), FaceMesh()
             opened.callback(self._tracking.close)

@@ -341,13 +341,13 @@ class Lanes:
             self._metrics.give_up(self._wardrobe.economy.given_up)
             try:
                 runner.lane.process(frame, look)
-            except DeviceMemoryError as error:
+            except (DeviceMemoryError, MemoryError) as error:
                 runner.lane.settle()
                 self._spare_memory(runner, error)
                 return False
         return True
 
-    def _spare_memory(self, runner: LaneRunner, error: DeviceMemoryError) -> None:
+    def _spare_memory(self, runner: LaneRunner, error: DeviceMemoryError | MemoryError) -> None:
         """Raises ``DeviceMemoryError`` where nothing is left to be given up."""
         economy = self._wardrobe.economy
         if economy.spare_memory(f"{runner.name}: {error}", self._clock.now_ns(), runner.number) is None:

@@ -541,7 +541,7 @@ def test_without_memory_a_lane_gives_up_the_written_steps_and_goes_on_while_the_
         assert line.economy.look(1).enhancer is not None
         assert line.economy.look(1).faces == 3
     assert [change.step for change in line.economy.changes] == list(MEMORY_STEPS)
-    assert all("small: " in change.why and "were asked for" in change.why for change in line.economy.changes)
+    assert all("small: " in change.why and "are left" in change.why for change in line.economy.changes)
     assert line.error is None
     assert line.lanes.facts()["small"]["failures"] == 0
 

@@ -151,4 +151,4 @@ class HostDevice:
         return nullcontext()
 
 
-devices.register("host")(DeviceKind(lambda number: HostDevice(), lambda number: ""))
+devices.register("host")(DeviceKind(lambda number, memory_bytes: HostDevice(), lambda number: ""))
