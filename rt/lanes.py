@@ -7,7 +7,9 @@ what its pixels are; the one that waits for it goes to another lane.
 from __future__ import annotations
 
 import logging
+import statistics
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
@@ -29,7 +31,7 @@ BACK_OFF_S = (1, 2, 4, 8, 16, 30)
 """Seconds between one try of a lane that failed and the next; the last is repeated."""
 
 WEIGHT = 0.2
-"""Share of the newest frame in what is known of a lane's speed: five frames make up most of it."""
+"""Share of the newest frames in what is known of a lane's speed: five frames make up most of it."""
 
 LATE_FACTOR, LATE_GRACE_NS = 2, 30_000_000
 """A frame is late when it takes more than so many times what was expected of it, and so much longer: a picture at 30 fps."""
@@ -75,6 +77,8 @@ class LaneRunner:
         """It was opened and has done nothing yet: its first frame loads kernels and says nothing of the others."""
         self.work_ns: float | None = None
         """What a frame takes, by those that were done; None while nobody knows."""
+        self.spent_ns: deque[int] = deque(maxlen=3)
+        """What the last took. One that was held up by something else says nothing of the lane: the one in the middle counts."""
         self.first_ns: int | None = None
         """When it began with the first frame."""
         self.last_ns = 0
@@ -116,10 +120,13 @@ class LaneRunner:
         self.frames, self.tries = self.frames + 1, 0
         if self.is_fresh:
             self.is_fresh = False
-        elif self.work_ns is None or spent_ns > LATE_FACTOR * self.work_ns:
-            self.work_ns = spent_ns  # whatever it is, it is not what it was
+            return
+        self.spent_ns.append(spent_ns)
+        usual_ns = statistics.median_low(self.spent_ns)
+        if self.work_ns is None or usual_ns > LATE_FACTOR * self.work_ns:
+            self.work_ns = usual_ns  # whatever it is, it is not what it was
         else:
-            self.work_ns += WEIGHT * (spent_ns - self.work_ns)
+            self.work_ns += WEIGHT * (usual_ns - self.work_ns)
 
     def facts(self) -> dict[str, Any]:
         """JSON-ready."""

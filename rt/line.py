@@ -2,8 +2,9 @@
 
     capture thread ──slot──▶ mailbox ──▶ track thread ──▶ a thread for every lane ──▶ order thread ──▶ a mailbox and a thread for every sink
 
-Before the track thread and every sink stands a mailbox of one in which the latest wins: a slow stage builds no queue, and what it cannot
-take is dropped and counted. A sink that loses nothing has a deeper one and pushes back. A frame is taken in when a lane is there for it.
+Before the track thread and every sink stands a mailbox in which the latest wins, of one frame (before a sink of one for each lane, whose
+frames come out together when the first of them was waited for): a slow stage builds no queue, and what it cannot take is dropped and
+counted. A sink that loses nothing has a deeper one and pushes back. A frame is taken in when a lane is there for it.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class Line:
         age_ns = round((budget or BudgetOptions()).budget_ms * 1e6)
         self.lanes = Lanes(lanes, self._wardrobe, clock, metrics, self.stop, waits=not source.live, budget_ns=age_ns)
         self._last_good = LastGood()  # order thread
+        self._at_once = len(lanes)  # frames that the order may let go in one moment
         self._judged = [sink.name for sink in sinks if not sink.lossless] or [sink.name for sink in sinks]  # one may lag by design
         self._ask_ns = 0  # track thread: when the age is looked at next
         self._clock = clock
@@ -374,7 +376,7 @@ class Line:
         return since_s > FIRST_CONTACT_S and all(r.state in waiting and not r.ever_worked for r in runners)
 
     def _runner(self, sink: Sink) -> SinkRunner:
-        return SinkRunner(sink, self._clock, self._metrics, self._check_sinks)
+        return SinkRunner(sink, self._clock, self._metrics, self._check_sinks, self._at_once)
 
     def _slots(self, runners: Sequence[SinkRunner]) -> int:
         return OWN_SLOTS + self.lanes.slots_needed + sum(runner.slots_needed for runner in runners)

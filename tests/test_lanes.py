@@ -26,13 +26,14 @@ from rt.audio import AudioBus
 from rt.clock import ManualClock, MonotonicClock
 from rt.economy import MEMORY_STEPS, Economy
 from rt.errors import LaneError
-from rt.frame import FaceState, Frame
+from rt.frame import FaceState, Frame, VideoFormat
 from rt.lane import Lane
 from rt.lanes import LATE_GRACE_NS, SLOWEST, Lanes
 from rt.line import Line
 from rt.metrics import Metrics
 from rt.options import Look, OnLost
 from rt.order import Sequence as Order
+from rt.sinks.runner import SinkRunner
 from rt.tracking import Tracking
 from rt.wardrobe import Wardrobe
 from rt.witness import Witness
@@ -201,6 +202,17 @@ def test_the_first_frame_of_a_lane_says_nothing_of_its_speed() -> None:
     for _ in range(60):
         runner.learn(10 * MS, 0)
     assert runner.work_ns == pytest.approx(10 * MS)
+    lanes.end()
+
+
+def test_one_frame_that_was_held_up_says_nothing_of_a_lane_and_two_do() -> None:
+    lanes = lanes_of(1)
+    (runner,) = lanes._runners
+    for spent_ms in (500, 20, 20, 20, 400):
+        runner.learn(spent_ms * MS, 0)
+    assert runner.work_ns == pytest.approx(20 * MS)
+    runner.learn(400 * MS, 0)
+    assert runner.work_ns == 400 * MS
     lanes.end()
 
 
@@ -444,6 +456,29 @@ def test_a_witness_sees_what_was_filmed_and_what_is_shown(lanes: int) -> None:
         assert (before == 90).all()
         assert np.array_equal(after, shown)
         assert (after == WORN).all()
+
+
+class Losing(Keeping):
+    """A sink that may lose frames."""
+
+    lossless = False
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_what_several_lanes_let_go_at_once_is_not_lost_before_a_sink(lanes: int) -> None:
+    """The first of them was waited for: the others are done by then. One for each lane waits; then the latest win."""
+    clock, metrics, sink = MonotonicClock(), Metrics(), Losing()
+    runner = SinkRunner(sink, clock, metrics, lambda: None, lanes)
+    for seq in range(lanes):
+        runner.offer(frame_of(seq))
+    assert "sink:keeping" not in metrics.snapshot().dropped
+    runner.offer(frame_of(lanes))
+    assert metrics.snapshot().dropped["sink:keeping"] == 1
+    runner.start(VideoFormat(160, 90, 30))
+    runner.end()
+    assert runner.join(30)
+    assert sink.seqs == list(range(1, lanes + 1))
+    assert runner.slots_needed == lanes + 1
 
 
 # --- anything may fail ---

@@ -37,10 +37,12 @@ class SinkState(StrEnum):
 class SinkRunner:
     """Runs one sink. ``offer`` is called by the line, everything else of the sink by the runner's thread."""
 
-    def __init__(self, sink: Sink, clock: Clock, metrics: Metrics, changed: Callable[[], None]) -> None:
-        """``changed`` is called, without arguments, whenever ``state`` has changed."""
+    def __init__(self, sink: Sink, clock: Clock, metrics: Metrics, changed: Callable[[], None], at_once: int = 1) -> None:
+        """``changed`` is called, without arguments, whenever ``state`` has changed. ``at_once``: how many frames may come in one moment,
+        as those of several lanes do, when the first of them was waited for; so many wait here, and the latest win."""
         self.sink = sink
-        self.slots_needed = (LOSSLESS_DEPTH if sink.lossless else 1) + 1
+        depth = LOSSLESS_DEPTH if sink.lossless else at_once
+        self.slots_needed = depth + 1
         """Slots this sink may hold: those waiting and the one in hand."""
         self.state = SinkState.OPENING
         self.error: SinkError | None = None
@@ -50,7 +52,7 @@ class SinkRunner:
         self._clock = clock
         self._metrics = metrics
         self._changed = changed
-        self._box: Mailbox[Frame] = Mailbox(LOSSLESS_DEPTH if sink.lossless else 1, sink.lossless)
+        self._box: Mailbox[Frame] = Mailbox(depth, sink.lossless)
         self._ended = threading.Event()
         self._hurry = threading.Event()
         self._frames = 0  # runner thread, as are the next two
