@@ -114,6 +114,11 @@ class LaneRunner:
         begin_ns = now_ns if self.begun_ns is None else max(now_ns, round(self.begun_ns + work_ns))
         return round(begin_ns + work_ns)
 
+    def free_in_ns(self, now_ns: int, lead_ns: int) -> int:
+        """How long until it has ``lead_ns`` of its work left; of one that is known and works."""
+        assert self.begun_ns is not None
+        return max(0, round(self.begun_ns + self.expected_ns(now_ns, 0.0)) - lead_ns - now_ns)
+
     def learn(self, spent_ns: int, now_ns: int) -> None:
         """A frame is done, and took so long."""
         self.last_ns = now_ns
@@ -190,12 +195,18 @@ class Lanes:
         """Frames that may be here at once."""
         return IN_FLIGHT * len(self._runners)
 
-    def wait_for_room(self) -> None:
-        """Blocks until a frame that is taken now is begun with at once. Raises ``Closed`` when no lane is left."""
+    def wait_for_room(self, lead_ns: int = 0) -> None:
+        """Blocks until a frame that is taken now, and dealt in ``lead_ns``, is begun with at once then, as far as anybody knows.
+
+        So what is done before it is dealt is done while a lane works on the one before it. Raises ``Closed`` when no lane is left.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over or self._is_wanted())
-            if self._is_over:
-                raise Closed
+            while not self._is_over:
+                wait_ns = self._wanted_in_ns(lead_ns)
+                if wait_ns == 0:
+                    return
+                self._changed.wait(None if wait_ns is None else wait_ns / 1e9)
+            raise Closed
 
     def deal(self, frame: Frame) -> None:
         """Gives ``frame`` to the lane that will finish it first. Takes its slot over, but for where it raises."""
@@ -254,8 +265,15 @@ class Lanes:
     def _is_over(self) -> bool:
         return self.error is not None or self._is_abandoned
 
-    def _is_wanted(self) -> bool:
-        return len(self._order) < self.slots_needed and any(runner.is_idle for runner in self._quick(self._clock.now_ns()))
+    def _wanted_in_ns(self, lead_ns: int) -> int | None:
+        """When another frame is wanted, from now; None where only something that happens will tell."""
+        if len(self._order) >= self.slots_needed:
+            return None
+        now_ns = self._clock.now_ns()
+        with_room = [runner for runner in self._quick(now_ns) if runner.has_room]
+        if any(runner.is_idle for runner in with_room):
+            return 0
+        return min((runner.free_in_ns(now_ns, lead_ns) for runner in with_room if runner.is_known and lead_ns), default=None)
 
     def _quick(self, now_ns: int) -> list[LaneRunner]:
         """Those in service but for the ones that are too slow beside the others."""

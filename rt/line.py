@@ -4,13 +4,15 @@
 
 Before the track thread and every sink stands a mailbox in which the latest wins, of one frame (before a sink of one for each lane, whose
 frames come out together when the first of them was waited for): a slow stage builds no queue, and what it cannot take is dropped and
-counted. A sink that loses nothing has a deeper one and pushes back. A frame is taken in when a lane is there for it.
+counted. A sink that loses nothing has a deeper one and pushes back. A frame is taken in when a lane will be there for it once its faces
+are found, so that they are looked for while the frame before it is worked on.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Sequence
 
 from rt import timecode
@@ -85,6 +87,7 @@ class Line:
         self._last_good = LastGood()  # order thread
         self._at_once = len(lanes)  # frames that the order may let go in one moment
         self._judged = [sink.name for sink in sinks if not sink.lossless] or [sink.name for sink in sinks]  # one may lag by design
+        self._tracked_ns: deque[int] = deque(maxlen=5)  # track thread: what it took of late; the least of it is sure to be needed
         self._ask_ns = 0  # track thread: when the age is looked at next
         self._clock = clock
         self._metrics = metrics
@@ -280,12 +283,13 @@ class Line:
         frame = None
         try:
             while True:
-                self.lanes.wait_for_room()
+                self.lanes.wait_for_room(min(self._tracked_ns, default=0))
                 frame = self._inbox.take()
                 assert frame is not None
                 if self._witness is not None:
                     self._witness.before(frame)
                 self._tracking.process(frame, self.economy.look().patience)
+                self._tracked_ns.append(frame.marks["track"])
                 self.lanes.deal(frame)
                 frame = None
                 self._mind_the_age()
