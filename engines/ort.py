@@ -19,8 +19,8 @@ import numpy as np
 import onnxruntime as ort
 import psutil
 
+from engines.device.budget import Taken, budget_meant, says_none_is_left
 from engines.device.cuda_probe import current_gpu
-from engines.device.memory import Taken, budget_meant, says_none_is_left
 from engines.errors import CacheError, DeviceError, DeviceMemoryError, ModelError
 from engines.session import Runtime, TensorSpec, register_runtime, warm_up
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engines.device.budget import Taken, budget_meant, says_none_is_left
 from engines.device.cuda_probe import find_gpus
-from engines.device.memory import Taken, budget_meant, says_none_is_left
 from engines.errors import DeviceError, DeviceMemoryError, EngineError, ModelError
 from engines.session import Runtime, Shapes, TensorSpec, register_runtime, warm_up
 

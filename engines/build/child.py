@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol
 
-from engines.device.memory import says_none_is_left
+from engines.device.budget import says_none_is_left
 from engines.errors import BuildCancelled, BuildError, EngineError
 
 CANCEL_POLL_S = 0.1

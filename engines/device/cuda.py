@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.budget import MemoryBudget
 from engines.device.cuda_probe import current_gpu, find_gpus, use_gpu
-from engines.device.memory import MemoryBudget
 from engines.device.threaded import ThreadedStream
 from engines.errors import DeviceError, DeviceMemoryError
 

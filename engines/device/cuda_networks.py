@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.budget import MemoryBudget
 from engines.device.contract import Device, Stream
 from engines.device.cuda_probe import current_gpu, find_gpus, use_gpu
 from engines.device.host import HostStream
 from engines.device.kinds import DeviceKind, devices
-from engines.device.memory import MemoryBudget
 
 
 class CudaNetworks:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.budget import MemoryBudget
 from engines.device.kinds import DeviceKind, devices
-from engines.device.memory import MemoryBudget
 from engines.device.threaded import ThreadedStream
 
 

@@ -20,10 +20,10 @@ from app import build
 from app.settings import RunSettings, Settings
 from engines import ort
 from engines.batch import Batches
+from engines.device.budget import MemoryBudget, budget_meant, says_none_is_left
 from engines.device.cuda import CudaStream
 from engines.device.host import HostDevice
 from engines.device.kinds import open_device
-from engines.device.memory import MemoryBudget, budget_meant, says_none_is_left
 from engines.errors import DeviceMemoryError, ModelError
 from engines.face import Patch
 from engines.ort import CUDA, OrtSession
