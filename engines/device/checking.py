@@ -88,6 +88,8 @@ class CheckingDevice:
 
     def trim(self) -> None:
         self.call("", "trim")
+        if self.steady:
+            raise OrderError("the whole device was waited for in the steady state (trim); that is for what went wrong alone")
         self._inner.trim()
 
     def current(self) -> AbstractContextManager[None]:
