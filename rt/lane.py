@@ -80,6 +80,11 @@ class Lane:
             self.close()
             raise
 
+    @property
+    def wants_slots(self) -> bool:
+        """Whether ``slot_memory`` is worth more to this device than any other memory."""
+        return self._device.pins
+
     def slot_memory(self, shape: tuple[int, int, int]) -> np.ndarray:
         """What a ring's slots are best made of for this device. Any thread, before the first frame."""
         return self._device.pinned(shape)

@@ -357,6 +357,7 @@ class Lanes:
             if runner.waiting is not None:
                 runner.begun_ns = self._clock.now_ns()
                 runner.first_ns = runner.begun_ns if runner.first_ns is None else runner.first_ns
+                self._changed.notify_all()  # there is room for another behind it
             runner.working, runner.waiting = runner.waiting, None
             return runner.working
 

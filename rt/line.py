@@ -81,7 +81,8 @@ class Line:
         self.economy = Economy(looks, budget if source.live else None, lanes=len(lanes))
         """The look, as a whole, and what is given up of it; stages take it at the start of a frame."""
         self._wardrobe = Wardrobe(self.economy)
-        self._slot_memory = lanes[0].slot_memory  # page-locked memory is every device's
+        wanting = [lane for lane in lanes if lane.wants_slots]
+        self._slot_memory = (wanting or lanes)[0].slot_memory  # page-locked memory is every device's
         age_ns = round((budget or BudgetOptions()).budget_ms * 1e6)
         self.lanes = Lanes(lanes, self._wardrobe, clock, metrics, self.stop, waits=not source.live, budget_ns=age_ns)
         self._last_good = LastGood()  # order thread

@@ -663,6 +663,29 @@ def test_where_nothing_is_left_to_give_up_the_line_says_what_to_do() -> None:
     assert "host has no memory left and nothing more of the look to give up (12 MB were asked for); close other programs" in str(line.error)
 
 
+class Pinning(HostDevice):
+    """As a GPU: has memory of its own kind for slots."""
+
+    pins = True
+
+    def __init__(self) -> None:
+        self.pinned_shapes: list[tuple[int, ...]] = []
+
+    def pinned(self, shape: tuple[int, ...]) -> np.ndarray:
+        self.pinned_shapes.append(shape)
+        return super().pinned(shape)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_slots_are_page_locked_wherever_the_gpu_stands_among_the_lanes(place: int) -> None:
+    devices: list[Device] = [HostDevice()]
+    devices.insert(place, gpu := Pinning())
+    with running(devices, [Look(), Look()], frames=3) as (line, _, _):
+        assert line.wait(60)
+    assert line._ring is not None
+    assert gpu.pinned_shapes == [(90, 160, 3)] * len(line._ring)
+
+
 # --- what is measured ---
 
 

@@ -20,6 +20,8 @@ from engines.errors import DeviceError, DeviceMemoryError
 class CudaDevice:
     """One GPU. Raises ``DeviceError`` naming what is missing."""
 
+    pins = True
+
     def __init__(self, index: int = 0, *, memory_bytes: int = 0) -> None:
         """``memory_bytes``: what networks may take of the GPU, and the pool of pictures what they leave of it; 0 is no limit."""
         self.name = f"cuda:{index}"

@@ -21,6 +21,8 @@ from engines.device.kinds import DeviceKind, devices
 class CudaNetworks:
     """Keeps ``engines.device.contract.Device``."""
 
+    pins = False
+
     def __init__(self, index: int, memory_bytes: int = 0) -> None:
         """``memory_bytes``: what networks may take of it; 0 is no limit."""
         self.name = f"cuda:{index}"

@@ -134,6 +134,7 @@ class HostDevice:
     """The processor itself."""
 
     name = "host"
+    pins = False
 
     def stream(self, name: str) -> Stream:
         return HostStream(name)

@@ -24,6 +24,8 @@ from engines.device.threaded import ThreadedStream
 class SimulatedDevice:
     """Any thread may ask for streams."""
 
+    pins = False
+
     def __init__(
         self,
         times_ms: Mapping[str, float],
