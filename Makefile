@@ -83,10 +83,14 @@ test-gpu-names: setup-test
 	$(BIN)/pip install -q -e '.[gpu]'
 	$(BIN)/python -m pytest tests/test_cuda_device.py tests/test_kernels_build.py tests/test_trt_api.py
 
-test-gpu: test-gpu-names
+# The row is printed also where a test failed: that is worth as much.
+test-gpu:
+	@$(PYTHON) scripts/need_gpu.py
+	$(MAKE) --no-print-directory test-gpu-names
 	mkdir -p bench
-	FFRT_REQUIRE_GPU=1 FFRT_GPU_RESULTS=$(CURDIR)/bench/gpu.json $(BIN)/python -m pytest -m gpu
-	$(BIN)/python scripts/gpu_table.py bench/gpu.json
+	rm -f bench/gpu.json bench/gpu.xml
+	FFRT_REQUIRE_GPU=1 FFRT_GPU_RESULTS=$(CURDIR)/bench/gpu.json $(BIN)/python -m pytest -m gpu --junitxml bench/gpu.xml; status=$$?; \
+		$(BIN)/python scripts/gpu_table.py bench/gpu.json bench/gpu.xml; exit $$status
 
 test-vcam: setup-test
 	bash tests/qemu_v4l2/run.sh .venv/qemu .venv tests/qemu_v4l2/guest.py

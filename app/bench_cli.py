@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from app import console, told
 from app.errors import UsageError
-from app.face_options import FaceOptions
+from app.face_options import FaceOptions, Whole
 from app.live_options import usage
 from app.settings import InputSettings, LookSettings, OutputSettings, RunSettings, Settings, SourceSettings, parse_bitrate
 from engines.device.kinds import split_names
@@ -36,6 +36,7 @@ def bench_live(
     face: FaceOptions = DEFAULT_FACE,
     max_faces: int = 1,
     device: str = "host",
+    gpu_memory: Whole = 0,
     budget_ms: float = 100.0,
     json: Annotated[bool, Switch] = False,
 ) -> int:
@@ -59,6 +60,8 @@ def bench_live(
         how many faces are swapped.
     device
         as in `ffrt --device`.
+    gpu_memory
+        as in `ffrt --gpu-memory`.
     budget_ms
         as in `ffrt --budget-ms`.
     json
@@ -73,7 +76,12 @@ def bench_live(
         look=LookSettings(**face.settings(), max_faces=max_faces),
         output=OutputSettings(null=True),
         run=RunSettings(
-            seconds=seconds, report=report, devices=usage(split_names, device), slow_ms=dict(map(_slow, slow)), budget_ms=budget_ms
+            seconds=seconds,
+            report=report,
+            devices=usage(split_names, device),
+            gpu_memory_mb=gpu_memory,
+            slow_ms=dict(map(_slow, slow)),
+            budget_ms=budget_ms,
         ),
     )
     return told.run(settings, json)

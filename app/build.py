@@ -11,7 +11,7 @@ from app.parts import Parts
 from app.settings import InputSettings, Settings, SourceSettings
 from engines.detect.contract import Detector
 from engines.device.contract import Device
-from engines.device.kinds import compositor_of
+from engines.device.kinds import compositor_of, has_memory
 from engines.family import Kind
 from engines.identity.contract import Recogniser
 from engines.identity.source import load_source
@@ -143,8 +143,10 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
 def remarks(settings: Settings, look: Look) -> tuple[str, ...]:
     """What of ``settings`` does nothing here, or shows a face that somebody may think hidden: a sentence each, for the user."""
     said: list[str] = []
+    if settings.run.gpu_memory_mb and not any(map(has_memory, settings.run.devices)):
+        said.append("--gpu-memory changes nothing: none of --device is a GPU")
     if look.swapper is None or not look.swaps:
-        return ("no --source was given: the picture passes as it is, with the face that is filmed",)
+        return (*said, "no --source was given: the picture passes as it is, with the face that is filmed")
     if settings.source.photos and not look.swapper.needs_photo:
         said.append(f"{look.swapper.name} draws one person alone: --source is not used")
     if settings.look.pixel_boost > 1 and (not isinstance(look.swapper, ScalableSwapper) or look.swapper.smaller is None):

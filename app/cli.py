@@ -94,6 +94,7 @@ def live(
     people: PeopleOptions = NOBODY_IN_PARTICULAR,
     seconds: float | None = None,
     device: str = "host",
+    gpu_memory: Whole = 0,
     build_engines: Annotated[bool, Switch] = False,
     budget_ms: float = 100.0,
     control: int | None = None,
@@ -150,6 +151,9 @@ def live(
         end after so long.
     device
         what works on pictures: host (the processor), cuda:0 (an NVIDIA GPU runs the networks), or several as in cuda:0,cuda:1.
+    gpu_memory
+        MB that each lane may take of its GPU: networks, and pictures what these leave. Without it, or with 0, all there is. What does not
+        fit is given up: the enhancer, then swap size, then faces.
     build_engines
         build the engines that a GPU here lacks for the models in use, in the background, and switch over when they are proven.
     budget_ms
@@ -187,7 +191,12 @@ def live(
             bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate),
         ),
         run=RunSettings(
-            seconds=seconds, report=report, devices=usage(split_names, device), build_engines=build_engines, budget_ms=budget_ms
+            seconds=seconds,
+            report=report,
+            devices=usage(split_names, device),
+            gpu_memory_mb=gpu_memory,
+            build_engines=build_engines,
+            budget_ms=budget_ms,
         ),
     )
     if not headless:
@@ -309,6 +318,7 @@ OPTIONS = {
     "bitrate_bps": "bitrate",
     "slow_ms": "slow",
     "devices": "device",
+    "gpu_memory_mb": "gpu-memory",
     "streams": "stream",
 }
 """Field of the settings → the option that sets it, where the two are not called the same."""

@@ -18,7 +18,7 @@ PATIENCE_S = 30.0
 
 
 class _Last:
-    """A ``rt.lane.Witness`` that keeps the picture as it leaves."""
+    """A ``rt.witness.Witness`` that keeps the picture as it leaves."""
 
     def __init__(self) -> None:
         self.picture: np.ndarray | None = None

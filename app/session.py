@@ -6,12 +6,14 @@ import logging
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import cv2
 from threadpoolctl import threadpool_limits
 
 from app import build
+from app.errors import NotLiveError
 from app.outputs import Outlets, Output
 from app.parts import Parts, embedded_uses
 from app.places import check_places
@@ -27,7 +29,8 @@ from engines.landmarks.facemesh import FaceMesh
 from engines.session import ModelUse
 from rt.audio import AudioBus
 from rt.clock import Clock, MonotonicClock
-from rt.lane import Lane, Witness
+from rt.compose.contract import Compositor
+from rt.lane import Lane
 from rt.line import Line
 from rt.metrics import Metrics, Snapshot
 from rt.options import Look
@@ -35,6 +38,7 @@ from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner
 from rt.track.people import People, Person, Register
 from rt.tracking import Tracking
+from rt.witness import Witness
 
 if TYPE_CHECKING:
     from app.upgrade import Upgrade
@@ -59,7 +63,7 @@ def limit_threads() -> None:
 
 
 class LiveSession:
-    """One run. Made, started, stopped and asked by one thread, but for ``metrics``, which any thread may ask."""
+    """One run. Any thread may call anything; ``close`` ends what was started, or was not, and waits for a ``start`` that is under way."""
 
     def __init__(
         self,
@@ -85,32 +89,32 @@ class LiveSession:
         limit_threads()
         self._source = build.source(settings, self._clock)
         self._outlets = Outlets(settings.output, self._clock, audio)
-        self._devices = tuple(map(open_device, settings.run.devices))
-        self._tracking, self._mesh = build.parts(settings), FaceMesh()
-        detector = build.detector(settings, self._tracking)
-        self._worn = Worn(settings, self._devices, detector, self._mesh)
-        self._tracker = build.tracker(settings, detector, self._mesh)
-        self._people = People(self._tracker, build.recogniser(settings, self._tracking), register)
-        tracking = Tracking(self._people, self._metrics, self._clock, slow_ms=settings.run.slow_ms)
-        self._compositors = tuple(map(build.compositor, settings.run.devices, self._devices))
-        self._check(self._worn.looks)
-        lanes = [
-            Lane(device, self._clock, slow_ms=settings.run.slow_ms, witness=witness, compositor=compositor)
-            for device, compositor in zip(self._devices, self._compositors, strict=True)
-        ]
-        sinks = [*self._outlets.sinks, *further_sinks]
-        self.line = Line(
-            self._source,
-            tracking,
-            lanes,
-            sinks,
-            self._worn.looks,
-            self._clock,
-            self._metrics,
-            audio,
-            burn_timecode=settings.input.timecode,
-            budget=build.budget(settings),
-        )
+        memory_bytes = settings.run.gpu_memory_mb * 1_000_000
+        self._devices = tuple(open_device(name, memory_bytes) for name in settings.run.devices)
+        with ExitStack() as opened:
+            self._tracking, self._mesh = build.parts(settings), FaceMesh()
+            opened.callback(self._tracking.close)
+            detector = build.detector(settings, self._tracking)
+            self._worn = Worn(settings, self._devices, detector, self._mesh)
+            opened.callback(self._worn.close)
+            self._tracker = build.tracker(settings, detector, self._mesh)
+            self._people = People(self._tracker, build.recogniser(settings, self._tracking), register)
+            self._compositors = tuple(map(build.compositor, settings.run.devices, self._devices))
+            self._check(self._worn.looks)
+            self.line = Line(
+                self._source,
+                Tracking(self._people, self._metrics, self._clock, slow_ms=settings.run.slow_ms),
+                [self._lane(opened, device, compositor) for device, compositor in zip(self._devices, self._compositors, strict=True)],
+                [*self._outlets.sinks, *further_sinks],
+                self._worn.looks,
+                self._clock,
+                self._metrics,
+                audio,
+                burn_timecode=settings.input.timecode,
+                budget=build.budget(settings),
+                witness=witness,
+            )
+            opened.pop_all()  # all is well: from here on ``close`` closes it
         self._looks = self._worn.looks  # guarded by _changing once started
         self._ready_ns = self._clock.now_ns()
         self._changing = threading.Lock()  # held while another look is made: by an upgrade, or by whoever calls update
@@ -119,21 +123,34 @@ class LiveSession:
         self.upgrade: Upgrade | None = None
         """Of a session that builds engines; set by ``start``."""
         self._models: tuple[ModelUse, ...] = ()
-        self._started_ns = 0
+        self._life = threading.Lock()  # held while it is started or closed
+        self._is_begun = False  # guarded by _life
+        self._is_closed = False  # written with _life and _changing held
+        self._started_ns: int | None = None
         self._ended_ns: int | None = None
 
+    def _lane(self, opened: ExitStack, device: Device, compositor: Compositor | None) -> Lane:
+        lane = Lane(device, self._clock, slow_ms=self.settings.run.slow_ms, compositor=compositor)
+        opened.callback(lane.close)
+        return lane
+
     def start(self) -> None:
-        """Returns once pictures flow. Raises ``SourceError``."""
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
-        self._usage.start()
-        try:
-            self.line.start()
-        except BaseException:  # raised on: nothing of the session is left running
-            self._usage.stop()
-            raise
-        self._started_ns = self._clock.now_ns()
-        if self.settings.run.build_engines:
-            self._begin_upgrade()
+        """Returns once pictures flow. Raises ``SourceError``, and the session is closed then; ``NotLiveError`` where it was
+        started before, or closed: it runs once."""
+        with self._life:
+            if self._is_begun or self._is_closed:
+                raise NotLiveError("this run was started or closed before, and a run is started once; make another")
+            self._is_begun = True
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
+            self._usage.start()
+            try:
+                self.line.start()
+                self._started_ns = self._clock.now_ns()
+                if self.settings.run.build_engines:
+                    self._begin_upgrade()
+            except BaseException:  # raised on: nothing of the session is left running
+                self._end()
+                raise
 
     def can_become(self, settings: Settings) -> bool:
         """Whether ``update`` reaches ``settings``; another input, or pictures of another size, take a new session."""
@@ -147,6 +164,8 @@ class LiveSession:
         used changes nothing. Raises as the constructor does.
         """
         with self._changing:
+            if self._is_closed:
+                raise NotLiveError("this run has ended, and nothing of it can be changed any more; make another")
             check_places(settings)
             switch_over = self._outlets.prepare(settings.output)
             if build.takes_other_parts(self._looks[0], self.settings, settings):
@@ -195,15 +214,24 @@ class LiveSession:
         self.line.stop()
 
     def close(self) -> None:
-        """Ends the line, waits for its threads and for what is still being written."""
-        self.line.stop()
-        self.line.wait()
+        """Ends the line, waits for its threads and for what is still being written. May be called twice, and before ``start``."""
+        self.line.stop()  # also a start that waits for its camera
+        with self._life:
+            self._end()
+
+    def _end(self) -> None:
+        """Held with _life."""
+        if self._is_closed:
+            return
+        self.line.close()
         self._ended_ns = self._clock.now_ns()
         if self.upgrade is not None:
             self.upgrade.close()
         self.line.join()
-        self._models = self._uses()
-        self._close_parts()
+        with self._changing:
+            self._is_closed = True
+            self._models = self._uses()
+            self._close_parts()
         self._usage.stop()
 
     def metrics(self) -> Snapshot:
@@ -227,7 +255,8 @@ class LiveSession:
 
     def report(self) -> dict[str, Any]:
         """JSON-ready; after ``close``."""
-        seconds = ((self._ended_ns or self._clock.now_ns()) - self._started_ns) / 1e9
+        ended_ns = self._clock.now_ns() if self._ended_ns is None else self._ended_ns
+        seconds = 0.0 if self._started_ns is None else (ended_ns - self._started_ns) / 1e9
         upgrade = None if self.upgrade is None else self.upgrade.to_dict()
         startup_s = self._startup_s()
         return build_report(
@@ -260,15 +289,15 @@ class LiveSession:
 
     def _wear(self, settings: Settings) -> None:
         """Makes the parts and hands them to the line; those before are closed once no frame is worked on with them."""
-        tracking = build.parts(settings)
-        try:
+        with ExitStack() as opened:  # where anything is raised, what was opened for nothing is not kept
+            tracking = build.parts(settings)
+            opened.callback(tracking.close)
             detector = build.detector(settings, tracking)
             recogniser = build.recogniser(settings, tracking)
             worn = Worn(settings, self._devices, detector, FaceMesh())
+            opened.callback(worn.close)
             self._check(worn.looks)
-        except BaseException:  # raised on; what was opened for nothing is not kept
-            tracking.close()
-            raise
+            opened.pop_all()
         self._looks = worn.looks
         self._tracker.find_with(detector)
         self._people.recognise_with(recogniser)

@@ -178,6 +178,8 @@ class RunSettings(_Part):
     report: Path | None = None
     devices: tuple[str, ...] = ("host",)
     """What works on pictures, a lane each: ``host``, ``cuda:0``, …"""
+    gpu_memory_mb: int = Field(0, ge=0, le=1_000_000)
+    """What each lane may take of its GPU's memory, in millions of bytes; 0 is all there is."""
     build_engines: bool = False
     """Engines that the look's models lack are built while live, and taken as soon as they are proven."""
     budget_ms: float = Field(100.0, ge=0, le=10_000)

@@ -24,10 +24,10 @@ from app.settings import Settings
 from engines.errors import EngineError
 from rt.errors import RtError
 from rt.frame import Frame
-from rt.lane import Witness
 from rt.metrics import Snapshot
 from rt.sinks.contract import Sink
 from rt.track.people import Register
+from rt.witness import Witness
 
 SNAPSHOT_S = 5.0
 """How long a snapshot waits for the next frame."""
@@ -256,7 +256,7 @@ def free_place(path: Path) -> Path:
 
 
 class _Tap:
-    """A ``rt.lane.Witness`` before another one, that offers every frame to whoever waits for it."""
+    """A ``rt.witness.Witness`` before another one, that offers every frame to whoever waits for it."""
 
     def __init__(self, witness: Witness | None, filmed: _Copies, shown: _Copies) -> None:
         self._witness, self._filmed, self._shown = witness, filmed, shown
@@ -282,7 +282,7 @@ class _Copies:
         self._number = 0
 
     def offer(self, frame: Frame) -> None:
-        """On the thread of the lane."""
+        """On the line's threads."""
         if self._waiting:
             picture = frame.pixels.copy()
             with self._changed:

@@ -29,8 +29,10 @@ class UsageSampler:
         self._thread.start()
 
     def stop(self) -> None:
+        """Also where it was never started."""
         self._stop.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self._sample()
         self._cpu_s = self._cpu_now_s() - self._cpu_start_s
 

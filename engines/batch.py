@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engines.errors import ModelError
+from engines.errors import DeviceMemoryError, ModelError
 from engines.session import TensorSpec
 
 log = logging.getLogger(__name__)
@@ -29,11 +29,12 @@ class Batches:
         self._at_once = not any(spec.shape and isinstance(spec.shape[0], int) for spec in (picture, *outputs))
 
     def run(self, count: int, ask: Ask) -> list[np.ndarray]:
-        """The results of ``count`` pictures. A file that promises more than it can is found out at the first try, and said once."""
+        """The results of ``count`` pictures. A file that promises more than it can is found out at the first try, and said once; so is
+        a device without memory for so many."""
         if self._at_once or count == 1:
             try:
                 return self._checked(count, ask(slice(0, count)))
-            except ModelError as error:
+            except (ModelError, DeviceMemoryError) as error:
                 if count == 1:
                     raise
                 self._at_once = False

@@ -6,10 +6,11 @@ import errno
 import hashlib
 import logging
 import platform
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,9 @@ import numpy as np
 import onnxruntime as ort
 import psutil
 
+from engines.device.budget import Taken, budget_meant, says_none_is_left
 from engines.device.cuda_probe import current_gpu
-from engines.errors import CacheError, DeviceError, ModelError
+from engines.errors import CacheError, DeviceError, DeviceMemoryError, ModelError
 from engines.session import Runtime, TensorSpec, register_runtime, warm_up
 
 DTYPES = {
@@ -34,7 +36,7 @@ DTYPES = {
 }
 """ONNX Runtime's names of element types that models for faces use."""
 
-CPU = "CPUExecutionProvider"
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 CACHED_MIN = 16_000_000
 """Bytes of a model from which its optimised graph is kept. Inswapper's size, 554 MB, opens in 4.4 s instead of 6.9, two thirds
@@ -61,7 +63,7 @@ class Provider:
 
 PROVIDERS = {
     "ort": Provider(CPU, "onnxruntime", "nothing"),
-    "ort-cuda": Provider("CUDAExecutionProvider", "onnxruntime-gpu", "an NVIDIA GPU, its driver, CUDA 13 and cuDNN 9"),
+    "ort-cuda": Provider(CUDA, "onnxruntime-gpu", "an NVIDIA GPU, its driver, CUDA 13 and cuDNN 9"),
     "ort-directml": Provider("DmlExecutionProvider", "onnxruntime-directml", "Windows and a DirectX 12 GPU"),
     "ort-coreml": Provider("CoreMLExecutionProvider", "onnxruntime", "macOS"),
     "ort-openvino": Provider("OpenVINOExecutionProvider", "onnxruntime-openvino", "an Intel processor or GPU"),
@@ -75,23 +77,28 @@ class OrtSession:
     def __init__(self, path: Path, *, threads: int = 1, provider: str = CPU) -> None:
         """``threads``: how many the model may use on the processor.
 
-        Raises ``ModelError`` for a file that is missing or no model, ``DeviceError`` when ONNX Runtime does not use ``provider``.
+        Raises ``ModelError`` for a file that is missing or no model, ``DeviceError`` when ONNX Runtime does not use ``provider``,
+        ``DeviceMemoryError`` where that has no memory left.
         """
         if not path.is_file():
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
-        before = _resident_bytes()
-        session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
-        session = session or _open(_given(path), str(path), _options(threads), provider)
-        self._take(session, path.name, provider, max(path.stat().st_size, _resident_bytes() - before))
+        size, before = path.stat().st_size, _resident_bytes()
+        with ExitStack() as undo:
+            taken = budget_meant().take(size if provider == CUDA else 0, path.name)
+            undo.callback(taken.give_back)
+            session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
+            session = session or _open(_given(path), str(path), _options(threads), provider)
+            self._take(session, path.name, provider, max(size, _resident_bytes() - before), taken)
+            undo.pop_all()
 
     @classmethod
     def from_bytes(cls, model: bytes, name: str, *, threads: int = 1) -> OrtSession:
         """A model in memory, on the processor. ``name``: for messages."""
         session = cls.__new__(cls)
-        session._take(_open(model, name, _options(threads), CPU), name, CPU, len(model))
+        session._take(_open(model, name, _options(threads), CPU), name, CPU, len(model), budget_meant().take(0, name))
         return session
 
-    def _take(self, session: ort.InferenceSession, name: str, provider: str, memory_bytes: int) -> None:
+    def _take(self, session: ort.InferenceSession, name: str, provider: str, memory_bytes: int, taken: Taken) -> None:
         used = session.get_providers()[0]
         if used != provider:  # it prints why, and would go on with the processor
             raise DeviceError(f"ONNX Runtime was asked for {provider} and took {used}; {_provider_needs(provider)}")
@@ -100,16 +107,19 @@ class OrtSession:
         self.outputs = tuple(map(_spec, session.get_outputs()))
         self.runtime = "ort:" + used
         self._memory_bytes = memory_bytes if provider == CPU else None
+        self._taken = taken
         self._names = [spec.name for spec in self.outputs]
         self._name = name
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """See ``Session.run``; names, element types and shapes are checked by ONNX Runtime."""
+        """See ``Session.run``; names, element types and shapes are checked by ONNX Runtime. Raises ``DeviceMemoryError``, too."""
         if self._session is None:
             raise ModelError(f"the session of {self._name} is closed; open it again")
         try:
             results = self._session.run(self._names, dict(feeds))
         except Exception as error:  # as above
+            if says_none_is_left(str(error)):
+                raise DeviceMemoryError(f"{self._name} found no memory left on {self.runtime}: {_in_short(error)}") from error
             given = _named((name, value.dtype, value.shape) for name, value in feeds.items())
             taken = _named((spec.name, spec.dtype, spec.shape) for spec in self.inputs)
             raise ModelError(f"{self._name} was given {given}; it takes {taken}: {error}") from error
@@ -126,6 +136,7 @@ class OrtSession:
 
     def close(self) -> None:
         self._session = None
+        self._taken.give_back()
 
 
 def _resident_bytes() -> int:
@@ -136,6 +147,11 @@ def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider:
     try:
         return ort.InferenceSession(model, options, providers=[_placed(provider)])
     except Exception as error:  # the binding raises classes of its own, all straight from Exception
+        if says_none_is_left(str(error)):
+            raise DeviceMemoryError(
+                f"{where} cannot be opened, for {provider} has no memory left ({_in_short(error)});"
+                " close other programs that use it, or choose a smaller model"
+            ) from error
         raise ModelError(f"{where} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
 
 
@@ -148,9 +164,21 @@ def _given(path: Path) -> str | bytes:
     return str(path)
 
 
-def _placed(provider: str) -> str | tuple[str, dict[str, int]]:
-    """On the GPU that the calling thread means, where there are several."""
-    return (provider, {"device_id": current_gpu()}) if provider == PROVIDERS["ort-cuda"].name else provider
+def _placed(provider: str) -> str | tuple[str, dict[str, int | str]]:
+    """On the GPU that the calling thread means, where there are several, and within the budget of its lane."""
+    if provider != CUDA:
+        return provider
+    left = budget_meant().left_bytes
+    # By itself the arena grows to twice what it had: past a limit that would have done.
+    limit: dict[str, int | str] = {} if left is None else {"gpu_mem_limit": max(1, left), "arena_extend_strategy": "kSameAsRequested"}
+    return provider, {"device_id": current_gpu(), **limit}
+
+
+def _in_short(error: Exception) -> str:
+    """What ONNX Runtime says, without places in its sources, signatures of C++, and the machine's name."""
+    text = " ".join(str(error).split())
+    found = re.search(r"((CUDA|CUBLAS|CUDNN) failure|Failed to allocate|Available memory)[^;]*", text)
+    return found[0].strip() if found else text
 
 
 def _named(tensors: Iterable[tuple[str, np.dtype, tuple[int | str, ...]]]) -> str:

@@ -39,7 +39,8 @@ class Session(Protocol):
     """What runs it, for people: ``ort:CPUExecutionProvider``."""
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Runs the model once and returns all outputs by name. Raises ``ModelError`` for feeds that do not fit."""
+        """Runs the model once and returns all outputs by name. Raises ``ModelError`` for feeds that do not fit,
+        ``DeviceMemoryError`` where the device has no memory left for it."""
         ...
 
     def warm_up(self) -> None:

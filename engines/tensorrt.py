@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engines.device.budget import Taken, budget_meant, says_none_is_left
 from engines.device.cuda_probe import find_gpus
 from engines.errors import DeviceError, DeviceMemoryError, EngineError, ModelError
 from engines.session import Runtime, Shapes, TensorSpec, register_runtime, warm_up
@@ -85,11 +86,15 @@ class TensorRtSession:
         self._trt_runtime = trt.Runtime(error_collector(trt, self._said))
         self._engine = self._trt_runtime.deserialize_cuda_engine(engine)
         if self._engine is None:
-            raise ModelError(f"the engine of {name} does not run on {runtime} {trt.__version__} here ({self._reason()}); build it again")
+            why = self._reason()
+            what = f"the engine of {name} does not run on {runtime} {trt.__version__} here ({why})"
+            raise _refused(why, what, ModelError, "build it again")
         self._cached: Any = None
         self._context = self._new_context(trt, runtime)
         if self._context is None:
-            raise DeviceError(f"{runtime} cannot run {name} here ({self._reason()}); it may lack GPU memory")
+            why = self._reason()
+            raise _refused(why, f"{runtime} cannot run {name} here ({why})", DeviceError, "it may lack GPU memory")
+        self._taken = self._cuda.budget.take(len(engine) + int(self._engine.device_memory_size_v2), name)
         self._stream = self._cuda.new_stream()
         specs = [_spec(trt, self._engine, place) for place in range(self._engine.num_io_tensors)]
         self.inputs = tuple(spec for spec, is_input in specs if is_input)
@@ -109,7 +114,8 @@ class TensorRtSession:
             self._cuda.upload(self._bind(name, array.nbytes), array, self._stream)
         results = {spec.name: self._result(spec) for spec in self.outputs}
         if not self._context.execute_async_v3(self._stream):
-            raise DeviceError(f"the GPU refused to run {self._name} ({self._reason()})")
+            why = self._reason()
+            raise _refused(why, f"the GPU refused to run {self._name} ({why})", DeviceError, "see `ffrt doctor`")
         for name, result in results.items():
             self._cuda.download(result, self._buffers[name][0], self._stream)
         self._cuda.wait(self._stream)  # ``arrays`` must live until here: their memory is being read
@@ -133,6 +139,7 @@ class TensorRtSession:
             self._cuda.free(address)
         self._buffers.clear()
         self._cuda.end_stream(self._stream)
+        self._taken.give_back()
         # In this order: a context outlives neither its engine nor the runtime.
         self._context = self._cached = None
         self._engine = None
@@ -207,6 +214,8 @@ class _Cuda:
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
+        self.budget = budget_meant()
+        self._taken: dict[int, Taken] = {}  # address → of the lane's budget
         self._gpu = int(self._checked("its number", cuda.cudaGetDevice()))
 
     def mean_this_gpu(self) -> None:
@@ -220,13 +229,18 @@ class _Cuda:
         self._cuda.cudaStreamDestroy(stream)
 
     def allocate(self, nbytes: int) -> int:
-        what, answer = f"{nbytes / 1e6:.1f} MB of its memory", self._cuda.cudaMalloc(nbytes)
-        if getattr(answer[0], "name", "") == "cudaErrorMemoryAllocation":
-            raise DeviceMemoryError(f"the GPU was asked for {what} and has not as much left")
-        return int(self._checked(what, answer))
+        taken = self.budget.take(nbytes, "a tensor")
+        try:
+            address = int(self._checked(f"{nbytes / 1e6:.1f} MB of its memory", self._cuda.cudaMalloc(nbytes)))
+        except DeviceError:
+            taken.give_back()
+            raise
+        self._taken[address] = taken
+        return address
 
     def free(self, address: int) -> None:
         self._cuda.cudaFree(address)
+        self._taken.pop(address).give_back()
 
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
         kind = self._cuda.cudaMemcpyKind.cudaMemcpyHostToDevice
@@ -249,9 +263,18 @@ class _Cuda:
     @staticmethod
     def _checked(what: str, answer: tuple[Any, ...]) -> Any:
         error, *values = answer
+        if says_none_is_left(str(getattr(error, "name", ""))):
+            raise DeviceMemoryError(f"the GPU was asked for {what} and has not as much left")
         if int(error) != 0:
             raise DeviceError(f"the GPU was asked for {what} and answered {getattr(error, 'name', error)}")
         return values[0] if values else None
+
+
+def _refused(why: str, what: str, kind: type[EngineError], advice: str) -> EngineError:
+    """``why``: the runtime's own words."""
+    if says_none_is_left(why):
+        return DeviceMemoryError(f"{what}; close other programs that use the GPU, or choose a smaller model")
+    return kind(f"{what}; {advice}")
 
 
 def problem(runtime: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -30,17 +30,6 @@ from rt.frame import Frame, TrackedFace
 from rt.options import Look, OnLost
 from rt.ring import Slot
 from rt.stage import Stages
-
-
-class Witness(Protocol):
-    """Sees each frame before and after the work; called on the lane's streams. Must copy what it keeps.
-
-    With several lanes it is called on several threads, and a frame that is lost on the way is seen before alone: pair by ``Frame.seq``.
-    """
-
-    def before(self, frame: Frame) -> None: ...
-
-    def after(self, frame: Frame) -> None: ...
 
 
 @dataclass(slots=True)
@@ -64,7 +53,6 @@ class Lane:
         clock: Clock,
         *,
         slow_ms: Mapping[str, float] | None = None,
-        witness: Witness | None = None,
         compositor: Compositor | None = None,
     ) -> None:
         """``slow_ms``: as ``rt.stage.Stages`` takes it. ``compositor``: of this device; None has the processor compose. Raises
@@ -72,7 +60,6 @@ class Lane:
         self.name = device.name
         self.count = LaneCount()
         self._stages = Stages(clock, slow_ms)
-        self._witness = witness
         self._compositor = compositor
         self._device = device
         self._images: dict[Slot, Any] = {}  # the thread of process: where the device works on a slot's picture
@@ -93,6 +80,11 @@ class Lane:
             self.close()
             raise
 
+    @property
+    def wants_slots(self) -> bool:
+        """Whether ``slot_memory`` is worth more to this device than any other memory."""
+        return self._device.pins
+
     def slot_memory(self, shape: tuple[int, int, int]) -> np.ndarray:
         """What a ring's slots are best made of for this device. Any thread, before the first frame."""
         return self._device.pinned(shape)
@@ -104,8 +96,6 @@ class Lane:
         """
         upload, compute, download = self._streams.values()
         pixels, image = frame.pixels, self._image(frame)
-        if self._witness is not None:
-            upload.enqueue(self._witness.before, frame, reads=(pixels,))
         upload.upload(pixels, image)
         compute.wait(upload.record())
         points = [("", compute.mark())]
@@ -114,8 +104,6 @@ class Lane:
             points.append((name, compute.mark()))
         download.wait(compute.record())
         download.download(image, pixels)
-        if self._witness is not None:
-            download.enqueue(self._witness.after, frame, reads=(pixels,))
         download.record().synchronize()
         frame.marks |= {name: _ns(begin, end) for (_, begin), (name, end) in pairwise(points)}
         self._note(_ns(points[0][1], points[-1][1]), 0 if image is pixels else pixels.nbytes)

@@ -7,8 +7,11 @@ what its pixels are; the one that waits for it goes to another lane.
 from __future__ import annotations
 
 import logging
+import statistics
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from typing import Any
 
@@ -28,7 +31,7 @@ BACK_OFF_S = (1, 2, 4, 8, 16, 30)
 """Seconds between one try of a lane that failed and the next; the last is repeated."""
 
 WEIGHT = 0.2
-"""Share of the newest frame in what is known of a lane's speed: five frames make up most of it."""
+"""Share of the newest frames in what is known of a lane's speed: five frames make up most of it."""
 
 LATE_FACTOR, LATE_GRACE_NS = 2, 30_000_000
 """A frame is late when it takes more than so many times what was expected of it, and so much longer: a picture at 30 fps."""
@@ -38,9 +41,6 @@ SLOWEST = 3
 
 FORGET_S = 10.0
 """A lane without frames counts as half as slow after so long: what held it up may be over, and one frame will tell."""
-
-UNKNOWN_NS = 2_000_000_000
-"""What a frame may take while no lane has shown its speed yet: the first one loads kernels."""
 
 IN_FLIGHT = 2
 """Frames for each lane between dealing and showing: one that is worked on, and one that waits for its turn."""
@@ -77,12 +77,16 @@ class LaneRunner:
         """It was opened and has done nothing yet: its first frame loads kernels and says nothing of the others."""
         self.work_ns: float | None = None
         """What a frame takes, by those that were done; None while nobody knows."""
+        self.spent_ns: deque[int] = deque(maxlen=3)
+        """What the last took. One that was held up by something else says nothing of the lane: the one in the middle counts."""
         self.first_ns: int | None = None
         """When it began with the first frame."""
         self.last_ns = 0
         """When the last was done."""
         self.begun_ns: int | None = None
         """When it began with the frame it works on; None while it has none."""
+        self.working: Frame | None = None
+        """That frame, whose slot is the lane's until it is brought back or lost."""
         self.waiting: Frame | None = None
         """A frame that was dealt to it and that it did not begin with yet."""
         self.thread: threading.Thread | None = None  # of the thread that starts and ends the lanes
@@ -95,6 +99,11 @@ class LaneRunner:
     def is_idle(self) -> bool:
         return self.has_room and self.begun_ns is None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether anybody can say when it will be done: not before it has done two frames, also after it was opened again."""
+        return self.work_ns is not None and not self.is_fresh
+
     def expected_ns(self, now_ns: int, usual_ns: float) -> float:
         """What a frame takes, half of it for every ``FORGET_S`` since the last one. ``usual_ns``: while nobody knows."""
         return usual_ns if self.work_ns is None else self.work_ns * 0.5 ** ((now_ns - self.last_ns) / 1e9 / FORGET_S)
@@ -105,16 +114,24 @@ class LaneRunner:
         begin_ns = now_ns if self.begun_ns is None else max(now_ns, round(self.begun_ns + work_ns))
         return round(begin_ns + work_ns)
 
+    def free_in_ns(self, now_ns: int, lead_ns: int) -> int:
+        """How long until it has ``lead_ns`` of its work left; of one that is known and works."""
+        assert self.begun_ns is not None
+        return max(0, round(self.begun_ns + self.expected_ns(now_ns, 0.0)) - lead_ns - now_ns)
+
     def learn(self, spent_ns: int, now_ns: int) -> None:
         """A frame is done, and took so long."""
         self.last_ns = now_ns
         self.frames, self.tries = self.frames + 1, 0
         if self.is_fresh:
             self.is_fresh = False
-        elif self.work_ns is None or spent_ns > LATE_FACTOR * self.work_ns:
-            self.work_ns = spent_ns  # whatever it is, it is not what it was
+            return
+        self.spent_ns.append(spent_ns)
+        usual_ns = statistics.median_low(self.spent_ns)
+        if self.work_ns is None or usual_ns > LATE_FACTOR * self.work_ns:
+            self.work_ns = usual_ns  # whatever it is, it is not what it was
         else:
-            self.work_ns += WEIGHT * (spent_ns - self.work_ns)
+            self.work_ns += WEIGHT * (usual_ns - self.work_ns)
 
     def facts(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -144,8 +161,12 @@ class Lanes:
         broken: Callable[[], None],
         *,
         waits: bool = False,
+        budget_ns: int = 100_000_000,
     ) -> None:
-        """``broken``: called on a lane's thread when none is left. ``waits``: no frame is ever too late, since nobody watches."""
+        """``broken``: called on a lane's thread when none is left. ``waits``: no frame is ever too late, since nobody watches.
+
+        ``budget_ns``: how old a picture may become while the order waits for a lane whose speed nobody knows yet.
+        """
         self.error: Exception | None = None
         """Why no lane is left, or what the first one failed with that could not be closed."""
         self._wardrobe = wardrobe
@@ -153,6 +174,7 @@ class Lanes:
         self._metrics = metrics
         self._broken = broken
         self._waits = waits
+        self._budget_ns = budget_ns
         self._changed = threading.Condition()
         self._order = order.Sequence()  # guarded by _changed, as is all below
         self._ending = False
@@ -164,30 +186,37 @@ class Lanes:
 
     def start(self) -> None:
         for runner in self._runners:
-            runner.thread = threading.Thread(target=self._run, args=(runner,), name=f"lane-{runner.name}", daemon=True)
-            runner.thread.start()
+            thread = threading.Thread(target=self._run, args=(runner,), name=f"lane-{runner.name}", daemon=True)
+            thread.start()
+            runner.thread = thread
 
     @property
     def slots_needed(self) -> int:
         """Frames that may be here at once."""
         return IN_FLIGHT * len(self._runners)
 
-    def wait_for_room(self) -> None:
-        """Blocks until a frame that is taken now is begun with at once. Raises ``Closed`` when no lane is left."""
+    def wait_for_room(self, lead_ns: int = 0) -> None:
+        """Blocks until a frame that is taken now, and dealt in ``lead_ns``, is begun with at once then, as far as anybody knows.
+
+        So what is done before it is dealt is done while a lane works on the one before it. Raises ``Closed`` when no lane is left.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over or self._is_wanted())
-            if self._is_over:
-                raise Closed
+            while not self._is_over:
+                wait_ns = self._wanted_in_ns(lead_ns)
+                if wait_ns == 0:
+                    return
+                self._changed.wait(None if wait_ns is None else wait_ns / 1e9)
+            raise Closed
 
     def deal(self, frame: Frame) -> None:
-        """Gives ``frame``, whose slot is taken over, to the lane that will finish it first."""
+        """Gives ``frame`` to the lane that will finish it first. Takes its slot over, but for where it raises."""
         with self._changed:
             now_ns = self._clock.now_ns()
-            runner = self._first_to_finish(now_ns)
+            runner = None if self._is_over else self._first_to_finish(now_ns)
             if runner is None:
                 self._lose(frame, "lanes")
                 return
-            self._order.expect(frame.seq, self._deadline_ns(runner, now_ns))
+            self._order.expect(frame.seq, self._deadline_ns(runner, frame, now_ns))
             runner.waiting = frame
             self._changed.notify_all()
 
@@ -208,11 +237,14 @@ class Lanes:
             self._ending = True
             self._hurry.set()
             self._changed.notify_all()
-        for runner in self._runners:
-            self._end(runner)
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+        try:
+            with ExitStack() as stack:  # every one, also where another one's end fails
+                for runner in reversed(self._runners):
+                    stack.callback(self._end, runner)
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
 
     def abandon(self) -> None:
         """Nobody takes any more: what is done is let go of, and no further frame is wanted."""
@@ -233,8 +265,15 @@ class Lanes:
     def _is_over(self) -> bool:
         return self.error is not None or self._is_abandoned
 
-    def _is_wanted(self) -> bool:
-        return len(self._order) < self.slots_needed and any(runner.is_idle for runner in self._quick(self._clock.now_ns()))
+    def _wanted_in_ns(self, lead_ns: int) -> int | None:
+        """When another frame is wanted, from now; None where only something that happens will tell."""
+        if len(self._order) >= self.slots_needed:
+            return None
+        now_ns = self._clock.now_ns()
+        with_room = [runner for runner in self._quick(now_ns) if runner.has_room]
+        if any(runner.is_idle for runner in with_room):
+            return 0
+        return min((runner.free_in_ns(now_ns, lead_ns) for runner in with_room if runner.is_known and lead_ns), default=None)
 
     def _quick(self, now_ns: int) -> list[LaneRunner]:
         """Those in service but for the ones that are too slow beside the others."""
@@ -246,28 +285,32 @@ class Lanes:
         return min((one.work_ns for one in self._runners if one.state is LaneState.ON and one.work_ns is not None), default=0.0)
 
     def _first_to_finish(self, now_ns: int) -> LaneRunner | None:
-        """Of those as quick the one that has done least."""
+        """Of those as quick the one that has done least. One that works and is not known gets another frame only where nobody else can."""
         usual_ns = self._usual_ns() or 0.0
-        with_room = (runner for runner in self._quick(now_ns) if runner.has_room)
-        return min(with_room, key=lambda one: (one.finish_ns(now_ns, usual_ns), not one.is_idle, one.frames), default=None)
+
+        def rank(one: LaneRunner) -> tuple[bool, int, bool, int]:
+            return not (one.is_known or one.is_idle), one.finish_ns(now_ns, usual_ns), not one.is_idle, one.frames
+
+        return min((runner for runner in self._quick(now_ns) if runner.has_room), key=rank, default=None)
 
     def _usual_ns(self) -> float | None:
         known = [runner.work_ns for runner in self._runners if runner.work_ns is not None]
         return sum(known) / len(known) if known else None
 
-    def _deadline_ns(self, runner: LaneRunner, now_ns: int) -> int | None:
+    def _deadline_ns(self, runner: LaneRunner, frame: Frame, now_ns: int) -> int | None:
         if self._waits:
             return None
         usual_ns = self._usual_ns()
-        if usual_ns is None:
-            return now_ns + UNKNOWN_NS
+        if usual_ns is None or runner.is_fresh:  # its first one loads kernels: those behind it wait as long as they stay young
+            return max(now_ns + LATE_GRACE_NS, frame.captured_ns + self._budget_ns)
         waits_ns = runner.finish_ns(now_ns, usual_ns) - now_ns
         most_ns = SLOWEST * (self._quickest_ns() or usual_ns)
         return now_ns + round(LATE_FACTOR * min(max(waits_ns, runner.work_ns or 0), most_ns)) + LATE_GRACE_NS
 
     def _lose(self, frame: Frame, place: str) -> None:
-        self._order.give_up(frame.seq)
+        """Changes nothing where it raises."""
         self._metrics.drop(place, self._clock.now_ns())
+        self._order.give_up(frame.seq)
         if frame.slot is not None:
             frame.slot.release()
         self._changed.notify_all()
@@ -275,46 +318,48 @@ class Lanes:
     # --- a lane's thread ---
 
     def _run(self, runner: LaneRunner) -> None:
-        while True:
-            try:
-                self._serve(runner)
-                return
-            except Exception:
-                log.debug("the lane %s failed", runner.name, exc_info=True)
-                self._end_if_none_is_left()
-            if not self._open_again(runner):
-                return
+        try:
+            while not self._serve(runner) and self._open_again(runner):
+                pass
+        except Exception as error:  # not the lane's: what is asked of the clock and the numbers, say
+            log.exception("the lane %s broke unexpectedly", runner.name)
+            self._break(error)
 
-    def _serve(self, runner: LaneRunner) -> None:
-        """Works until the end. Raises what the lane fails with; the frame it failed on is gone then."""
-        while (frame := self._next(runner)) is not None:
-            try:
-                done = self._work(runner, frame)
-            except Exception as error:
-                self._take_out(runner, error)
-                self._close(runner)  # its pixels may be written to until then
-                with self._changed:
-                    self._lose(frame, f"lane:{runner.name}")
-                raise
-            self._bring(runner, frame, done)
+    def _serve(self, runner: LaneRunner) -> bool:
+        """Works until the end, and is True then. False where anything failed: the lane is taken out and closed, its frame is lost."""
+        try:
+            while (frame := self._next(runner)) is not None:
+                self._bring(runner, self._work(runner, frame))
+        except Exception as error:
+            log.debug("the lane %s failed", runner.name, exc_info=True)
+            self._take_out(runner, error)
+            self._close(runner)  # the pixels of its frame may be written to until then
+            self._lose_all(runner)
+            self._end_if_none_is_left()
+            return False
+        return True
 
-    def _bring(self, runner: LaneRunner, frame: Frame, done: bool) -> None:
+    def _bring(self, runner: LaneRunner, done: bool) -> None:
+        """Hands on the frame that the lane works on, or loses it."""
         with self._changed:
+            now_ns = self._clock.now_ns()
             if done:
-                now_ns = self._clock.now_ns()
                 runner.learn(now_ns - (runner.begun_ns or 0), now_ns)
-            runner.begun_ns = None
-            if not done or not self._order.arrive(frame):
-                self._lose(frame, "late" if done else f"lane:{runner.name}")
+            assert runner.working is not None
+            if not done or not self._order.arrive(runner.working):
+                self._lose(runner.working, "late" if done else f"lane:{runner.name}")
+            runner.working = runner.begun_ns = None
             self._changed.notify_all()
 
     def _next(self, runner: LaneRunner) -> Frame | None:
         with self._changed:
             self._changed.wait_for(lambda: runner.waiting is not None or self._ending)
-            frame, runner.waiting = runner.waiting, None
-            runner.begun_ns = None if frame is None else self._clock.now_ns()
-            runner.first_ns = runner.begun_ns if runner.first_ns is None else runner.first_ns
-            return frame
+            if runner.waiting is not None:
+                runner.begun_ns = self._clock.now_ns()
+                runner.first_ns = runner.begun_ns if runner.first_ns is None else runner.first_ns
+                self._changed.notify_all()  # there is room for another behind it
+            runner.working, runner.waiting = runner.waiting, None
+            return runner.working
 
     def _work(self, runner: LaneRunner, frame: Frame) -> bool:
         """False where the device had no memory left for it, and has something to do without from now on."""
@@ -322,13 +367,13 @@ class Lanes:
             self._metrics.give_up(self._wardrobe.economy.given_up)
             try:
                 runner.lane.process(frame, look)
-            except DeviceMemoryError as error:
+            except (DeviceMemoryError, MemoryError) as error:
                 runner.lane.settle()
                 self._spare_memory(runner, error)
                 return False
         return True
 
-    def _spare_memory(self, runner: LaneRunner, error: DeviceMemoryError) -> None:
+    def _spare_memory(self, runner: LaneRunner, error: DeviceMemoryError | MemoryError) -> None:
         """Raises ``DeviceMemoryError`` where nothing is left to be given up."""
         economy = self._wardrobe.economy
         if economy.spare_memory(f"{runner.name}: {error}", self._clock.now_ns(), runner.number) is None:
@@ -338,16 +383,24 @@ class Lanes:
             ) from error
 
     def _take_out(self, runner: LaneRunner, error: Exception) -> None:
+        """It gets no more frames; one that waits for it goes to another lane, if there is one."""
         with self._changed:
             runner.state, runner.begun_ns = LaneState.RETRYING, None
             runner.error, runner.failures = error, runner.failures + 1
-            stranded, runner.waiting = runner.waiting, None
-            other = None if stranded is None else self._first_to_finish(self._clock.now_ns())
-            if other is not None:
-                other.waiting = stranded
-            elif stranded is not None:
-                self._lose(stranded, f"lane:{runner.name}")
             self._changed.notify_all()
+            other = None if runner.waiting is None else self._first_to_finish(self._clock.now_ns())
+            if other is not None:
+                other.waiting, runner.waiting = runner.waiting, None
+
+    def _lose_all(self, runner: LaneRunner) -> None:
+        """What the lane still has. Nothing works on it any more."""
+        with self._changed:
+            if runner.working is not None:
+                self._lose(runner.working, f"lane:{runner.name}")
+                runner.working = None
+            if runner.waiting is not None:
+                self._lose(runner.waiting, f"lane:{runner.name}")
+                runner.waiting = None
 
     def _close(self, runner: LaneRunner) -> None:
         try:
@@ -360,7 +413,12 @@ class Lanes:
         with self._changed:
             if any(other.state is LaneState.ON for other in self._runners) or self.error is not None:
                 return
-            self.error = self._why_none_is_left()
+            why = self._why_none_is_left()
+        self._break(why)
+
+    def _break(self, error: Exception) -> None:
+        with self._changed:
+            self.error = self.error or error
             self._hurry.set()
             self._changed.notify_all()
         self._broken()
@@ -382,7 +440,8 @@ class Lanes:
             try:
                 runner.lane.open()
             except Exception as error:
-                runner.error = error
+                with self._changed:
+                    runner.error = error
                 continue
             with self._changed:
                 runner.state, runner.is_fresh = LaneState.ON, True
@@ -405,6 +464,7 @@ class Lanes:
         self._close(runner)
         with self._changed:
             runner.state = LaneState.CLOSED
+        self._lose_all(runner)  # nothing, but where its thread broke
 
     def _note(self, runner: LaneRunner, error: Exception) -> None:
         with self._changed:

@@ -2,14 +2,17 @@
 
     capture thread ──slot──▶ mailbox ──▶ track thread ──▶ a thread for every lane ──▶ order thread ──▶ a mailbox and a thread for every sink
 
-Before the track thread and every sink stands a mailbox of one in which the latest wins: a slow stage builds no queue, and what it cannot
-take is dropped and counted. A sink that loses nothing has a deeper one and pushes back. A frame is taken in when a lane is there for it.
+Before the track thread and every sink stands a mailbox in which the latest wins, of one frame (before a sink of one for each lane, whose
+frames come out together when the first of them was waited for): a slow stage builds no queue, and what it cannot take is dropped and
+counted. A sink that loses nothing has a deeper one and pushes back. A frame is taken in when a lane will be there for it once its faces
+are found, so that they are looked for while the frame before it is worked on.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Sequence
 
 from rt import timecode
@@ -25,11 +28,12 @@ from rt.lane import Lane
 from rt.lanes import Lanes
 from rt.metrics import Metrics
 from rt.options import Look
-from rt.ring import Closed, Mailbox, SlotRing
+from rt.ring import Closed, Mailbox, Slot, SlotRing
 from rt.sinks.contract import Sink
 from rt.sinks.runner import SinkRunner, SinkState
 from rt.tracking import Tracking
 from rt.wardrobe import Wardrobe
+from rt.witness import Witness
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +48,7 @@ FIRST_CONTACT_S = 20.0
 
 
 class Line:
-    """One running pipeline. ``start``, ``stop`` and ``join`` belong to the thread that made it; the rest is any thread's."""
+    """One running pipeline, once. Any thread may call anything; a second one that starts or closes waits for the first."""
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class Line:
         *,
         burn_timecode: bool = False,
         budget: BudgetOptions | None = None,
+        witness: Witness | None = None,
     ) -> None:
         """``lanes``: one or more, each with a device of its own. ``looks``: one for each, or one where there is one lane: what a look is
         drawn with is no two threads'.
@@ -76,21 +81,28 @@ class Line:
         self.economy = Economy(looks, budget if source.live else None, lanes=len(lanes))
         """The look, as a whole, and what is given up of it; stages take it at the start of a frame."""
         self._wardrobe = Wardrobe(self.economy)
-        self._slot_memory = lanes[0].slot_memory  # page-locked memory is every device's
-        self.lanes = Lanes(lanes, self._wardrobe, clock, metrics, self.stop, waits=not source.live)
+        wanting = [lane for lane in lanes if lane.wants_slots]
+        self._slot_memory = (wanting or lanes)[0].slot_memory  # page-locked memory is every device's
+        age_ns = round((budget or BudgetOptions()).budget_ms * 1e6)
+        self.lanes = Lanes(lanes, self._wardrobe, clock, metrics, self.stop, waits=not source.live, budget_ns=age_ns)
         self._last_good = LastGood()  # order thread
+        self._at_once = len(lanes)  # frames that the order may let go in one moment
         self._judged = [sink.name for sink in sinks if not sink.lossless] or [sink.name for sink in sinks]  # one may lag by design
+        self._tracked_ns: deque[int] = deque(maxlen=5)  # track thread: what it took of late; the least of it is sure to be needed
         self._ask_ns = 0  # track thread: when the age is looked at next
         self._clock = clock
         self._metrics = metrics
         self._audio = audio
         self._burn_timecode = burn_timecode
+        self._life = threading.Lock()  # held while it is started or closed
+        self._is_begun = False  # guarded by _life
         self._stop = threading.Event()
         self._opened = threading.Event()
         self._over = threading.Event()
         self._inbox: Mailbox[Frame] = Mailbox(1, lossless=not source.live)
         self._sinks_lock = threading.Lock()
         self._takes_sinks = False  # guarded by _sinks_lock: between start and the end
+        self._witness = witness  # told by the track thread and by the order thread
         self.runners: tuple[SinkRunner, ...] = tuple(map(self._runner, sinks))
         """Of the sinks that are fed; guarded by _sinks_lock, replaced as a whole, so any thread may read it."""
         self.retired: tuple[SinkRunner, ...] = ()
@@ -105,12 +117,24 @@ class Line:
     # --- what others may ask ---
 
     def start(self) -> None:
-        """Returns once the source is open and every thread runs. Raises ``SourceError``."""
+        """Returns once the source is open and every thread runs. Raises ``SourceError``; everything is ended and closed then.
+
+        Raises ``RtError`` where it was started before, or closed.
+        """
+        with self._life:
+            if self._is_begun:
+                raise RtError("a line was to be started a second time, and runs once; make another")
+            self._is_begun = True
+            try:
+                self._start()
+            except BaseException as error:  # raised on
+                self._end_half_started(error)
+                raise
+
+    def _start(self) -> None:
         self._capture_thread.start()
         self._opened.wait()
         if self.error is not None:
-            self._capture_thread.join()
-            self.lanes.end()
             raise self.error
         assert self.video is not None
         self._started_ns = self._clock.now_ns()
@@ -121,6 +145,16 @@ class Line:
         self.lanes.start()
         self._order_thread.start()
         self._track_thread.start()
+
+    def _end_half_started(self, error: BaseException) -> None:
+        """The track thread, whose last deed is the end of a line, does not run."""
+        self.error = self.error or (error if isinstance(error, Exception) else None)
+        self._stop.set()
+        self._inbox.close()
+        if self._capture_thread.ident is not None:
+            self._capture_thread.join()
+        self._finish([])
+        self.join()
 
     def update(self, *looks: Look) -> threading.Event:
         """Takes effect with the next frame of each lane. What is returned is set once nothing uses the looks before any more."""
@@ -164,10 +198,20 @@ class Line:
         """Waits until the line has come to its end by itself or by ``stop``. True when it has."""
         return self._over.wait(timeout_s)
 
+    def close(self) -> None:
+        """Ends the line and waits for its end, whether or not it was started, or asked to end before. It cannot be started any more."""
+        self.stop()
+        with self._life:
+            if not self._is_begun:
+                self._is_begun = True
+                self._finish([])
+        self.wait()
+
     def join(self, timeout_s: float = 15.0) -> None:
-        """Waits for every thread; says which did not end in time."""
+        """Once it has come to its end: waits for every thread, and says which did not end in time."""
         for thread in (self._capture_thread, self._track_thread):
-            thread.join(timeout_s)
+            if thread.ident is not None:
+                thread.join(timeout_s)
             if thread.is_alive():
                 log.warning("%s did not end within %g s", thread.name, timeout_s)
         for runner in (*self.retired, *self.runners):
@@ -192,9 +236,16 @@ class Line:
             log.exception("capture broke unexpectedly")
             self.error = error
         finally:
-            self._source.close()
+            self._close_source()
             self._inbox.close()
             self._opened.set()
+
+    def _close_source(self) -> None:
+        try:
+            self._source.close()
+        except Exception as error:
+            log.exception("the input could not be closed")
+            self.error = self.error or error
 
     def _open_source(self) -> None:
         self.video = self._source.open(self._stop, self._audio)
@@ -207,6 +258,17 @@ class Line:
         if slot is None:
             self._metrics.drop("capture", self._clock.now_ns())
             return
+        try:
+            frame = self._filled(slot, grab)
+        except BaseException:  # raised on
+            slot.release()
+            raise
+        displaced = self._inbox.put(frame)
+        if displaced is not None and displaced.slot is not None:
+            displaced.slot.release()
+            self._metrics.drop("infer", self._clock.now_ns())
+
+    def _filled(self, slot: Slot, grab: Grab) -> Frame:
         begin_ns = self._clock.now_ns()
         self._source.retrieve(slot.pixels)
         if self._burn_timecode:
@@ -214,10 +276,7 @@ class Line:
         self._seq += 1
         frame = Frame(slot.pixels, self._seq, grab.captured_ns, grab.media_ns, slot=slot)
         frame.marks["capture"] = self._clock.now_ns() - begin_ns
-        displaced = self._inbox.put(frame)
-        if displaced is not None and displaced.slot is not None:
-            self._metrics.drop("infer", self._clock.now_ns())
-            displaced.slot.release()
+        return frame
 
     # --- track thread ---
 
@@ -225,10 +284,13 @@ class Line:
         frame = None
         try:
             while True:
-                self.lanes.wait_for_room()
+                self.lanes.wait_for_room(min(self._tracked_ns, default=0))
                 frame = self._inbox.take()
                 assert frame is not None
+                if self._witness is not None:
+                    self._witness.before(frame)
                 self._tracking.process(frame, self.economy.look().patience)
+                self._tracked_ns.append(frame.marks["track"])
                 self.lanes.deal(frame)
                 frame = None
                 self._mind_the_age()
@@ -251,9 +313,19 @@ class Line:
 
     def _finish(self, unfinished: list[Frame]) -> None:
         """``unfinished``: what tracking broke on."""
+        try:
+            self._end_all(unfinished)
+        except Exception as error:
+            log.exception("the line's end broke unexpectedly")
+            self.error = self.error or error
+        finally:
+            self._over.set()
+
+    def _end_all(self, unfinished: list[Frame]) -> None:
         self._stop.set()
         self.lanes.end()
-        self._order_thread.join()
+        if self._order_thread.ident is not None:
+            self._order_thread.join()
         self.error = self.error or self.lanes.error
         self._inbox.close()  # what capture still brings goes straight back to it
         for frame in [*unfinished, *self._inbox.drain()]:
@@ -263,7 +335,6 @@ class Line:
             self._takes_sinks = False
         for runner in self.runners:
             runner.end()
-        self._over.set()
 
     # --- order thread ---
 
@@ -272,22 +343,27 @@ class Line:
             while True:
                 self._publish(self._last_good.shown_for(self.lanes.take()))
         except Closed:
-            self._last_good.clear()
+            pass  # all is shown
         except Exception as error:
             log.exception("delivery broke unexpectedly")
             self.error = error
             self.stop()
             self.lanes.abandon()
+        finally:
+            self._last_good.clear()
 
     def _publish(self, frame: Frame) -> None:
         assert frame.slot is not None
-        self._metrics.count("frames_out")
-        self._metrics.stages(frame.marks)
-        runners = self.runners
-        frame.slot.retain(len(runners))
-        for runner in runners:
-            runner.offer(frame)
-        frame.slot.release()
+        try:
+            if self._witness is not None:
+                self._witness.after(frame)
+            self._metrics.count("frames_out")
+            self._metrics.stages(frame.marks)
+            for runner in self.runners:
+                frame.slot.retain()
+                runner.offer(frame)
+        finally:
+            frame.slot.release()
 
     # --- sink threads ---
 
@@ -305,7 +381,7 @@ class Line:
         return since_s > FIRST_CONTACT_S and all(r.state in waiting and not r.ever_worked for r in runners)
 
     def _runner(self, sink: Sink) -> SinkRunner:
-        return SinkRunner(sink, self._clock, self._metrics, self._check_sinks)
+        return SinkRunner(sink, self._clock, self._metrics, self._check_sinks, self._at_once)
 
     def _slots(self, runners: Sequence[SinkRunner]) -> int:
         return OWN_SLOTS + self.lanes.slots_needed + sum(runner.slots_needed for runner in runners)

@@ -101,6 +101,15 @@ def backwards_kernels(kernels: HostKernels) -> HostKernels:
     return HostKernels(backwards=True)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where nothing but `gpu` tests was asked for and there must be a GPU, its absence is one sentence and not one for each of them."""
+    only_gpu = bool(session.items) and all(item.get_closest_marker("gpu") for item in session.items)
+    if only_gpu and os.environ.get("FFRT_REQUIRE_GPU") == "1" and not session.config.option.collectonly:
+        count, reason = find_gpus()
+        if not count:
+            pytest.exit(f"FFRT_REQUIRE_GPU=1, and no NVIDIA GPU can be used here: {reason}", returncode=1)
+
+
 @pytest.fixture(autouse=True)
 def gpu_where_it_is_needed(request: pytest.FixtureRequest) -> None:
     """`gpu` tests are skipped without a GPU, and fail where the machine is said to have one."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import HOPPER
+from paired import Paired
 from standins import swappers as standins
 from standins.shelf import OTHERS, SWAPPERS, fill
 from standins.swappers import Contract
@@ -25,21 +26,18 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fill(tmp_path_factory.mktemp("given"), tmp_path_factory.mktemp("models"), {"identity": OTHERS["identity"]})
 
 
-class Middle:
+class Middle(Paired):
     """Mean colour of the middle of every face before and after the work."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.seen: list[tuple[np.ndarray, np.ndarray]] = []
-        self._before = np.empty(0)
 
-    def before(self, frame: Frame) -> None:
-        self._before = frame.pixels.copy()
-
-    def after(self, frame: Frame) -> None:
+    def compare(self, before: np.ndarray, frame: Frame) -> None:
         for face in frame.faces:
             x, y = face.points[[50, 280], :2].mean(0).astype(int)  # between the cheeks
             place = np.s_[y - 8 : y + 8, x - 8 : x + 8]
-            self.seen.append((self._before[place].mean((0, 1)), frame.pixels[place].mean((0, 1))))
+            self.seen.append((before[place].mean((0, 1)), frame.pixels[place].mean((0, 1))))
 
 
 def run(look: LookSettings, photos: tuple[Path, ...], witness: Middle | None = None, faces: int = 5) -> dict:

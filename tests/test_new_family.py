@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import HOPPER, ROOT
+from paired import Paired
 from standins import identity as identities
 from standins.swappers import Contract, swapper
 
@@ -43,16 +44,13 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         vars(engines.swap).pop(path.stem, None)
 
 
-class Changed:
+class Changed(Paired):
     """Counts the frames in which pixels changed."""
 
     frames = 0
 
-    def before(self, frame: Frame) -> None:
-        self._before = frame.pixels.copy()
-
-    def after(self, frame: Frame) -> None:
-        self.frames += not np.array_equal(self._before, frame.pixels)
+    def compare(self, before: np.ndarray, frame: Frame) -> None:
+        self.frames += not np.array_equal(before, frame.pixels)
 
 
 def test_one_new_file_is_a_family(room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import ASTRONAUT, HOPPER
+from paired import Paired
 
 from app.session import LiveSession
 from app.settings import InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
@@ -15,18 +16,15 @@ from rt.frame import Frame
 from rt.options import Wear
 
 
-class Changes:
-    """Counts, for each frame, how many pixels the work changed, and calls back once a number of frames has passed."""
+class Changes(Paired):
+    """Counts, for each frame, how many pixels the work changed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.changed: list[int] = []
-        self._before = np.empty(0)
 
-    def before(self, frame: Frame) -> None:
-        self._before = frame.pixels.copy()
-
-    def after(self, frame: Frame) -> None:
-        self.changed.append(int((self._before != frame.pixels).any(-1).sum()))
+    def compare(self, before: np.ndarray, frame: Frame) -> None:
+        self.changed.append(int((before != frame.pixels).any(-1).sum()))
 
 
 def settings(*photos: Path, opacity: float = 1.0) -> Settings:

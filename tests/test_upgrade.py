@@ -18,6 +18,7 @@ from app.settings import InputSettings, LookSettings, OutputSettings, RunSetting
 from app.upgrade import Upgrade, UpgradeState
 from engines.errors import ModelError
 from rt.frame import FaceState, Frame
+from rt.options import Look
 
 CONTRACT = Contract(256, source_side=112)
 """Blendswap's: it needs no other model."""
@@ -65,6 +66,20 @@ def settings(model: Path, runtime: str) -> Settings:
     )
 
 
+def watched(session: LiveSession, witness: Drawn | Runs) -> LiveSession:
+    """``witness`` is told before and after its lane works on a frame."""
+    (runner,) = session.line.lanes._runners
+    process = runner.lane.process
+
+    def told(frame: Frame, look: Look) -> None:
+        witness.before(frame)
+        process(frame, look)
+        witness.after(frame)
+
+    runner.lane.process = told  # type: ignore[method-assign]
+    return session
+
+
 def frames_pass(session: LiveSession, count: int) -> None:
     target = session.metrics().frames_out + count
     while session.metrics().frames_out < target:
@@ -78,7 +93,7 @@ def upgrade_of(session: LiveSession) -> Upgrade:
 
 def test_the_line_takes_what_was_made_within_two_frames(model: Path) -> None:
     witness = Drawn()
-    session = LiveSession(settings(model, "kept,ort"), witness=witness)
+    session = watched(LiveSession(settings(model, "kept,ort")), witness)
     ready: list[int] = []
     take = session.line.update
 
@@ -112,7 +127,7 @@ def test_no_frame_is_drawn_half_by_what_was_and_half_by_what_was_made(model: Pat
     given = settings(model, "kept,ort")
     look = given.look.model_copy(update={"masks": (str(mask),)})
     witness = Runs()
-    session = LiveSession(given.model_copy(update={"look": look}), witness=witness)
+    session = watched(LiveSession(given.model_copy(update={"look": look})), witness)
     ready: list[int] = []
     take = session.line.update
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import re
 import signal
 import sys
 import threading
@@ -15,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol
 
+from engines.device.budget import says_none_is_left
 from engines.errors import BuildCancelled, BuildError, EngineError
 
 CANCEL_POLL_S = 0.1
@@ -144,7 +144,7 @@ def _told(error: Exception, memory_bytes: int | None) -> EngineError | str:
 def _is_for_want_of_memory(error: BaseException | None) -> bool:
     """By its kind, or by the words of C++ libraries, anywhere in the chain of causes."""
     while error is not None:
-        if isinstance(error, MemoryError) or re.search(r"bad_alloc|alloc failed|allocate memory|out of memory", str(error), re.IGNORECASE):
+        if isinstance(error, MemoryError) or says_none_is_left(str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -58,6 +58,7 @@ class CheckingDevice:
         """``fail_at``: that call, counted from 0, raises ``DeviceError``. ``memory_bytes``: what mirrors may take in all; the first one
         beyond it raises ``DeviceMemoryError``."""
         self.name = f"checking:{inner.name}"
+        self.pins = inner.pins
         self.frames: list[FrameCount] = []
         self.calls: list[tuple[str, str]] = []
         """(stream, call), in the order given."""
@@ -88,6 +89,8 @@ class CheckingDevice:
 
     def trim(self) -> None:
         self.call("", "trim")
+        if self.steady:
+            raise OrderError("the whole device was waited for in the steady state (trim); that is for what went wrong alone")
         self._inner.trim()
 
     def current(self) -> AbstractContextManager[None]:

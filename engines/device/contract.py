@@ -101,6 +101,8 @@ class Device(Protocol):
 
     name: str
     """``host``, ``cuda:0``."""
+    pins: bool
+    """Whether ``pinned`` is memory of another kind than any other."""
 
     def stream(self, name: str) -> Stream:
         """A new stream; the name is for people and profilers."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.budget import MemoryBudget
 from engines.device.cuda_probe import current_gpu, find_gpus, use_gpu
 from engines.device.threaded import ThreadedStream
 from engines.errors import DeviceError, DeviceMemoryError
@@ -19,9 +20,12 @@ from engines.errors import DeviceError, DeviceMemoryError
 class CudaDevice:
     """One GPU. Raises ``DeviceError`` naming what is missing."""
 
+    pins = True
+
     def __init__(self, index: int = 0, *, memory_bytes: int = 0) -> None:
-        """``memory_bytes``: what the pool of pictures may take of the GPU; 0 is no limit."""
+        """``memory_bytes``: what networks may take of the GPU, and the pool of pictures what they leave of it; 0 is no limit."""
         self.name = f"cuda:{index}"
+        self.budget = MemoryBudget(memory_bytes, self.name)
         try:
             import cupy
             from cuda import core
@@ -36,7 +40,7 @@ class CudaDevice:
         self._device = core.Device(index)
         self._device.set_current()
         self._pool = cupy.cuda.MemoryPool()
-        self._pool.set_limit(size=memory_bytes)
+        self._limit_pool()
 
     def stream(self, name: str) -> ThreadedStream:
         self._device.set_current()
@@ -55,22 +59,30 @@ class CudaDevice:
 
     def mirror(self, pixels: np.ndarray) -> Any:
         self._device.set_current()
+        self._limit_pool()
         try:
             with self._cupy.cuda.using_allocator(self._pool.malloc):
                 return self._cupy.empty(pixels.shape, pixels.dtype)
         except self._cupy.cuda.memory.OutOfMemoryError as error:
-            raise DeviceMemoryError(f"{self.name} has no memory left for a picture of {pixels.nbytes} bytes") from error
+            raise DeviceMemoryError(f"{self.name} has no memory left for a picture of {pixels.nbytes / 1e6:.1f} MB") from error
 
     def trim(self) -> None:
         self._device.set_current()
         self._pool.free_all_blocks()
+        self._limit_pool()
+
+    def _limit_pool(self) -> None:
+        """What networks leave of the budget; 0 would be no limit."""
+        left = self.budget.left_bytes
+        self._pool.set_limit(size=0 if left is None else max(1, left))
 
     @contextmanager
     def current(self) -> Iterator[None]:
         before = current_gpu()
         self._device.set_current()
         try:
-            yield
+            with self.budget.meant():
+                yield
         finally:
             use_gpu(before)
 

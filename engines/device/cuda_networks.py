@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.budget import MemoryBudget
 from engines.device.contract import Device, Stream
 from engines.device.cuda_probe import current_gpu, find_gpus, use_gpu
 from engines.device.host import HostStream
@@ -20,8 +21,12 @@ from engines.device.kinds import DeviceKind, devices
 class CudaNetworks:
     """Keeps ``engines.device.contract.Device``."""
 
-    def __init__(self, index: int) -> None:
+    pins = False
+
+    def __init__(self, index: int, memory_bytes: int = 0) -> None:
+        """``memory_bytes``: what networks may take of it; 0 is no limit."""
         self.name = f"cuda:{index}"
+        self.budget = MemoryBudget(memory_bytes, self.name)
         self._index = index
 
     def stream(self, name: str) -> Stream:
@@ -41,7 +46,8 @@ class CudaNetworks:
         before = current_gpu()
         use_gpu(self._index)
         try:
-            yield
+            with self.budget.meant():
+                yield
         finally:
             use_gpu(before)
 
@@ -59,11 +65,11 @@ def problem(index: int) -> str:
     return f"no NVIDIA GPU with a driver was found ({reason}); install NVIDIA's driver, or choose --device host"
 
 
-def _whole(index: int) -> Device:
+def _whole(index: int, memory_bytes: int) -> Device:
     from engines.device.cuda import CudaDevice
 
-    return CudaDevice(index)
+    return CudaDevice(index, memory_bytes=memory_bytes)
 
 
-devices.register("cuda")(DeviceKind(CudaNetworks, problem, is_counted=True))
-devices.register("cuda-kernels")(DeviceKind(_whole, problem, is_counted=True, compositor="cuda"))
+devices.register("cuda")(DeviceKind(CudaNetworks, problem, is_counted=True, has_memory=True))
+devices.register("cuda-kernels")(DeviceKind(_whole, problem, is_counted=True, has_memory=True, compositor="cuda"))

@@ -134,6 +134,7 @@ class HostDevice:
     """The processor itself."""
 
     name = "host"
+    pins = False
 
     def stream(self, name: str) -> Stream:
         return HostStream(name)
@@ -151,4 +152,4 @@ class HostDevice:
         return nullcontext()
 
 
-devices.register("host")(DeviceKind(lambda number: HostDevice(), lambda number: ""))
+devices.register("host")(DeviceKind(lambda number, memory_bytes: HostDevice(), lambda number: ""))

@@ -17,12 +17,14 @@ if TYPE_CHECKING:  # help and lists load nothing that works on pictures
 class DeviceKind:
     """One kind of device, as its file registers it."""
 
-    open: Callable[[int], Device]
-    """By its number, counted from 0. Raises ``DeviceError``."""
+    open: Callable[[int, int], Device]
+    """By its number, counted from 0, and the bytes of its memory that it may take, 0 for all. Raises ``DeviceError``."""
     problem: Callable[[int], str]
     """Why there is no such device here, as a sentence that names what is missing; empty where there is. Quick, and never raises."""
     is_counted: bool = False
     """Whether there may be several: ``cuda:0``, ``cuda:1``."""
+    has_memory: bool = False
+    """Of its own, so that it can be limited what is taken of it."""
     compositor: str = ""
     """What composes pictures in its memory, by its name in ``rt.compose.contract.compositors``; empty where the processor does."""
 
@@ -52,13 +54,18 @@ def problem(name: str) -> str:
     return devices[kind].problem(number)
 
 
-def open_device(name: str) -> Device:
-    """Raises ``DeviceError``: one sentence that names what is missing."""
+def open_device(name: str, memory_bytes: int = 0) -> Device:
+    """``memory_bytes``: what may be taken of its memory, 0 for all. Raises ``DeviceError``: one sentence that names what is missing."""
     kind, number = _parts(name)
     why = devices[kind].problem(number)
     if why:
         raise DeviceError(f"{name} was asked for, and {why}")
-    return devices[kind].open(number)
+    return devices[kind].open(number, memory_bytes)
+
+
+def has_memory(name: str) -> bool:
+    """See ``DeviceKind.has_memory``."""
+    return devices[_parts(name)[0]].has_memory
 
 
 def compositor_of(name: str) -> str:

@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.budget import MemoryBudget
 from engines.device.kinds import DeviceKind, devices
 from engines.device.threaded import ThreadedStream
-from engines.errors import DeviceMemoryError
 
 
 class SimulatedDevice:
     """Any thread may ask for streams."""
+
+    pins = False
 
     def __init__(
         self,
@@ -35,8 +37,7 @@ class SimulatedDevice:
         """``times_ms``: name of a stream → what each piece of its work takes; 0 where it is not named. ``memory_bytes``: what pictures and
         work may take in all; None has no limit."""
         self.name = name
-        self._memory = threading.Lock()
-        self._left_bytes = memory_bytes  # guarded by _memory
+        self._budget = MemoryBudget(memory_bytes or 0, name)
         self._times_ms = dict(times_ms)
         self._now_ns = now_ns
 
@@ -47,27 +48,19 @@ class SimulatedDevice:
         return np.zeros(shape, np.uint8)
 
     def mirror(self, pixels: np.ndarray) -> np.ndarray:
-        self._take(pixels.nbytes)
+        taken = self._budget.take(pixels.nbytes, "a picture")
         image = np.empty_like(pixels)
-        weakref.finalize(image, self._take, -image.nbytes)
+        weakref.finalize(image, taken.give_back)
         return image
 
     @contextmanager
     def memory(self, nbytes: int) -> Iterator[None]:
         """What work takes meanwhile. Raises ``DeviceMemoryError`` where so much is not left."""
-        self._take(nbytes)
+        taken = self._budget.take(nbytes, "a step")
         try:
             yield
         finally:
-            self._take(-nbytes)
-
-    def _take(self, nbytes: int) -> None:
-        with self._memory:
-            if self._left_bytes is None:
-                return
-            if nbytes > self._left_bytes:
-                raise DeviceMemoryError(f"{self.name} has {self._left_bytes / 1e6:.0f} MB left, and {nbytes / 1e6:.0f} MB were asked for")
-            self._left_bytes -= nbytes
+            taken.give_back()
 
     def trim(self) -> None:
         """Nothing is held."""
@@ -145,4 +138,8 @@ class SimulatedStream:
         self.closed = True
 
 
-devices.register("kernels")(DeviceKind(lambda number: SimulatedDevice({}, "kernels"), lambda number: "", compositor="kernels"))
+def _kernels(number: int, memory_bytes: int) -> SimulatedDevice:
+    return SimulatedDevice({}, "kernels", memory_bytes=memory_bytes or None)
+
+
+devices.register("kernels")(DeviceKind(_kernels, lambda number: "", has_memory=True, compositor="kernels"))

@@ -95,7 +95,7 @@ class _Page:
 
 
 class PreviewSink:
-    """A sink, and the lane's witness where the picture before the work is wanted too. ``take`` is any one thread's."""
+    """A sink, and the line's witness where the picture before the work is wanted too. ``take`` is any one thread's."""
 
     name = "preview"
     lossless = False
@@ -129,7 +129,7 @@ class PreviewSink:
             self._free += [page for page in (self._taken, self._newest) if page is not None]
             self._taken = self._newest = None
 
-    # --- witness: the lane's compute stream ---
+    # --- witness: the track thread ---
 
     def before(self, frame: Frame) -> None:
         wanted = self.wanted

@@ -37,10 +37,12 @@ class SinkState(StrEnum):
 class SinkRunner:
     """Runs one sink. ``offer`` is called by the line, everything else of the sink by the runner's thread."""
 
-    def __init__(self, sink: Sink, clock: Clock, metrics: Metrics, changed: Callable[[], None]) -> None:
-        """``changed`` is called, without arguments, whenever ``state`` has changed."""
+    def __init__(self, sink: Sink, clock: Clock, metrics: Metrics, changed: Callable[[], None], at_once: int = 1) -> None:
+        """``changed`` is called, without arguments, whenever ``state`` has changed. ``at_once``: how many frames may come in one moment,
+        as those of several lanes do, when the first of them was waited for; so many wait here, and the latest win."""
         self.sink = sink
-        self.slots_needed = (LOSSLESS_DEPTH if sink.lossless else 1) + 1
+        depth = LOSSLESS_DEPTH if sink.lossless else at_once
+        self.slots_needed = depth + 1
         """Slots this sink may hold: those waiting and the one in hand."""
         self.state = SinkState.OPENING
         self.error: SinkError | None = None
@@ -50,7 +52,7 @@ class SinkRunner:
         self._clock = clock
         self._metrics = metrics
         self._changed = changed
-        self._box: Mailbox[Frame] = Mailbox(LOSSLESS_DEPTH if sink.lossless else 1, sink.lossless)
+        self._box: Mailbox[Frame] = Mailbox(depth, sink.lossless)
         self._ended = threading.Event()
         self._hurry = threading.Event()
         self._frames = 0  # runner thread, as are the next two
@@ -82,8 +84,9 @@ class SinkRunner:
         self._hurry.set()
 
     def join(self, timeout_s: float) -> bool:
-        """True when the thread has ended."""
-        self._thread.join(timeout_s)
+        """True when the thread has ended, or never began."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     @property
@@ -99,9 +102,9 @@ class SinkRunner:
 
     def _lose(self, frame: Frame) -> None:
         """Counts and releases a frame that this sink will not show. What a sink that has failed no longer takes is no drop."""
+        _release(frame)
         if self.state is not SinkState.FAILED:
             self._metrics.drop(f"sink:{self.sink.name}", self._clock.now_ns())
-        _release(frame)
 
     # --- runner thread ---
 
@@ -149,8 +152,10 @@ class SinkRunner:
                 self._lose(frame)
                 raise
             self._frames += 1
-            self._metrics.taken(self.sink.name, frame.captured_ns, self._clock.now_ns())
-            _release(frame)
+            try:
+                self._metrics.taken(self.sink.name, frame.captured_ns, self._clock.now_ns())
+            finally:
+                _release(frame)
 
     def _patience_s(self) -> float | None:
         deadline_ns = self.sink.deadline_ns()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.errors import DeviceError
+from engines.errors import DeviceError, DeviceMemoryError
 from rt.compose.kernels.contract import Size, checked
 from rt.compose.kernels.declared import KERNELS, Kernel
 from rt.compose.kernels.nvrtc import OPTIONS
@@ -47,7 +47,7 @@ class CudaKernels:
         try:
             return self._cupy.empty(shape, dtype)
         except self._cupy.cuda.memory.OutOfMemoryError as error:
-            raise DeviceError(f"the GPU has no memory left for {shape} of {np.dtype(dtype)}; swap fewer faces") from error
+            raise DeviceMemoryError(f"the GPU has no memory left for {shape} of {np.dtype(dtype)}") from error
 
     def put(self, values: np.ndarray, array: Any) -> None:
         # From pageable memory: the driver takes its own copy before it returns, so that nobody has to wait for the GPU.
