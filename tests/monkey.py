@@ -6,12 +6,14 @@ the camera did not make: in the ``stall`` of its SPEC, and after it was unplugge
 taken where the line is started or another input is asked for; nothing else may take one.
 
 So a face, a look, a swapper, an output, a preset, a server that takes nothing, and whatever happens to the window leave no hole of more
-than two pictures. A hole is judged where the machine was this process's own meanwhile: where others (and the host of a virtual machine)
-had more than a tenth of the cores, as the kernel counts it, or the kernel does not tell (not Linux), it is counted apart.
+than two pictures. What the machine has cost is taken off first, by what the kernel counts meanwhile (``Machine``): a thread that could run
+and had no core, and no longer than other processes had one. A line that waits for a lock, a disk or a thread is not excused by that: it
+waits for no core. Where the kernel does not tell (not Linux), everything is excused, and said to be.
 """
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import gc
 import itertools
@@ -24,7 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolButton
 
 from app.gui.cards.card import changed
+from app.gui.cards.numbers import Table
 from app.gui.live import LiveState
 from app.gui.window import Window
 from app.settings import Settings
@@ -45,9 +48,6 @@ PATIENCE_MS = 120_000
 
 HOLE_MAX = 2
 """Pictures in a row that may be missing."""
-
-ELSEWHERE_MAX = 0.1
-"""The share of the cores that others may have, for a hole to be held against the line."""
 
 CAMERAS = (
     "synthetic:size=640x360,fps=30",
@@ -87,6 +87,55 @@ def plan(seed: int, steps: int, does: dict[str, tuple[Any, ...]]) -> list[Step]:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """What the machine did so far, nanoseconds. Endless where the kernel does not tell."""
+
+    elsewhere_ns: float
+    """For others (the host of a virtual machine among them), all cores together, in steps of the kernel's tick (10 ms)."""
+    waited_ns: float
+    """For how long this process's threads could have run and had no core, all threads together; and what the host took."""
+
+    def cost_ns(self, until: Machine) -> float:
+        """By how much, at the most, work of this process can have become later because of others."""
+        if math.isinf(until.elsewhere_ns):
+            return math.inf
+        return max(0.0, min(until.elsewhere_ns - self.elsewhere_ns + TICK_NS, until.waited_ns - self.waited_ns))
+
+
+class MachineClock:
+    """One thread."""
+
+    def __init__(self) -> None:
+        self._waited: dict[str, int] = {}
+        self._gone_ns = 0  # of threads that have ended
+
+    def now(self) -> Machine:
+        try:
+            with open("/proc/stat", "rb") as file:
+                user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
+            waited = self._waited_of_all()
+        except (OSError, ValueError, IndexError):
+            return Machine(math.inf, math.inf)
+        busy_ns, taken_ns = (ticks * TICK_NS for ticks in (user + nice + system + irq + softirq + steal, steal))
+        return Machine(busy_ns - time.process_time_ns(), waited + taken_ns)
+
+    def _waited_of_all(self) -> int:
+        now: dict[str, int] = {}
+        for thread in os.listdir("/proc/self/task"):
+            with suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/self/task/{thread}/schedstat", "rb") as file:
+                now[thread] = int(file.read().split()[1])
+        for thread, waited in self._waited.items():
+            if now.get(thread, -1) < waited:
+                self._gone_ns += waited
+        self._waited = now
+        return self._gone_ns + sum(now.values())
+
+
+TICK_NS = 10_000_000
+"""Of the kernel's count of what cores do (USER_HZ is 100)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Delivered:
     """A picture that came."""
 
@@ -94,8 +143,7 @@ class Delivered:
     """By the camera: the pictures it could have made before this one."""
     captured_ns: int
     at_ns: int
-    elsewhere_ns: float
-    """See ``elsewhere_ns``."""
+    machine: Machine
     marks_ms: dict[str, float]
     """What the line spent on it, by stage."""
 
@@ -106,18 +154,18 @@ class Hole:
 
     pictures: int
     """Those that were due and did not come."""
-    elsewhere: float
-    """The share of the cores that others had meanwhile."""
+    excused: float
+    """So many pictures of those the machine may have cost."""
     before: Delivered
     after: Delivered
 
     @property
-    def is_stall(self) -> bool:
+    def is_long(self) -> bool:
         return self.pictures > HOLE_MAX
 
     @property
-    def can_be_judged(self) -> bool:
-        return self.elsewhere <= ELSEWHERE_MAX
+    def is_stall(self) -> bool:
+        return self.pictures - self.excused > HOLE_MAX
 
 
 @dataclass(slots=True)
@@ -129,8 +177,7 @@ class Run:
     def holes(self) -> Iterator[Hole]:
         for before, after in itertools.pairwise(self.pictures):
             due = sum(self._is_due(number) for number in range(before.number + 1, after.number))
-            share = (after.elsewhere_ns - before.elsewhere_ns) / (after.at_ns - before.at_ns) / (os.cpu_count() or 1)
-            yield Hole(due, share, before, after)
+            yield Hole(due, before.machine.cost_ns(after.machine) / self.video.period_ns, before, after)
 
     def _is_due(self, number: int) -> bool:
         first = self.pictures[0]
@@ -151,6 +198,7 @@ class Stamps:
     def __init__(self, settings: Callable[[], Settings]) -> None:
         self.runs: list[Run] = []
         self._settings = settings
+        self._machine = MachineClock()
 
     def open(self, video: VideoFormat) -> None:
         asked = self._settings().input
@@ -161,7 +209,7 @@ class Stamps:
         run = self.runs[-1]
         number = round(frame.media_ns / run.video.period_ns)
         spent = {name: round(ns / 1e6, 1) for name, ns in frame.marks.items()}
-        run.pictures.append(Delivered(number, frame.captured_ns, time.monotonic_ns(), elsewhere_ns(), spent))
+        run.pictures.append(Delivered(number, frame.captured_ns, time.monotonic_ns(), self._machine.now(), spent))
 
     def deadline_ns(self) -> int | None:
         return None
@@ -176,17 +224,6 @@ class Stamps:
         return {"runs": len(self.runs)}
 
 
-def elsewhere_ns() -> float:
-    """What the cores did for others so far, all cores together, in steps of the kernel's tick (10 ms). Endless where it does not tell."""
-    try:
-        with open("/proc/stat", "rb") as file:
-            user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
-    except (OSError, ValueError):
-        return math.inf
-    ticks = user + nice + system + irq + softirq + steal
-    return ticks * 1e9 / os.sysconf("SC_CLK_TCK") - time.process_time_ns()
-
-
 # --- leaks ---
 
 
@@ -199,10 +236,18 @@ class Held:
     system_threads: int
     """Those that Python does not know of among them."""
     files: int
-    widgets: int
-    objects: int
-    """In the window, Qt's own count."""
+    widgets: collections.Counter[str]
+    """By class; without the rows of tables, of which there are as many as the last line had outputs and models."""
+    objects: collections.Counter[str]
+    """In the window, Qt's own count, by class."""
+    python: collections.Counter[str]
+    """What Python's collector knows of, by type."""
     resident_mb: float
+
+    def __str__(self) -> str:
+        counts = {"widgets": self.widgets, "objects": self.objects, "of Python": self.python}
+        sums = ", ".join(f"{count.total()} {name}" for name, count in counts.items())
+        return f"{len(self.threads)} threads ({self.system_threads} of the system), {self.files} files, {sums}, {self.resident_mb:.0f} MB"
 
     @classmethod
     def now(cls, window: Window) -> Held:
@@ -214,8 +259,9 @@ class Held:
             tuple(sorted(thread.name for thread in threading.enumerate() if thread.name not in workers)),
             (len(os.listdir("/proc/self/task")) if linux else threading.active_count()) - len(workers),
             len(os.listdir("/proc/self/fd")) if linux else 0,
-            len(QApplication.allWidgets()),
-            len(window.findChildren(QObject)),
+            collections.Counter(type(widget).__name__ for widget in QApplication.allWidgets() if not isinstance(widget.parent(), Table)),
+            collections.Counter(type(found).__name__ for found in window.findChildren(QObject) if not isinstance(found.parent(), Table)),
+            collections.Counter(f"{type(found).__module__}.{type(found).__qualname__}" for found in gc.get_objects()),
             resident_mb() if linux else 0.0,
         )
 
@@ -357,11 +403,11 @@ class Monkey:
     def stalls(self) -> list[str]:
         """One sentence each."""
         return [
-            f"run {number}: {hole.pictures} pictures that were due did not come after picture {hole.before.number}; "
-            f"it took {hole.before.marks_ms} ms, the next {hole.after.marks_ms}, and came {self._before(hole.after.at_ns)}"
+            f"run {number}: {hole.pictures} pictures that were due did not come after picture {hole.before.number}, {hole.excused:.1f} of "
+            f"them excused; it took {hole.before.marks_ms} ms, the next {hole.after.marks_ms}, and came {self._before(hole.after.at_ns)}"
             for number, run in enumerate(self.stamps.runs)
             for hole in run.holes()
-            if hole.is_stall and hole.can_be_judged
+            if hole.is_stall
         ]
 
     def _before(self, at_ns: int) -> str:

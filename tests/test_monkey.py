@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import os
 import random
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,48 +69,62 @@ def test_the_plan_is_the_seeds() -> None:
 
 @pytest.mark.timeout(120 + 5 * STEPS)
 def test_a_monkey_at_the_window(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    """Everything that was found is told at once: what is due to one operation may be told by another."""
     complaints = Complaints()
     monkey = Monkey(window, qtbot, tmp_path, ("Soft", "Hopper", "Small"), ("mesh", "inswapper_128"))
-    steps = plan(SEED, STEPS, monkey.does)
     print(f"\nFFRT_SEED={SEED} FFRT_MONKEY={STEPS}", flush=True)
     rests: list[Held] = []
+    found: list[str] = []
     qtbot.waitUntil(lambda: len(window.face.tiles) == 2, timeout=60_000)
     with complaints.listening():
         try:
-            for number, step in enumerate(steps, 1):
+            for number, step in enumerate(plan(SEED, STEPS, monkey.does), 1):
                 print(f"{number:4} {step}", flush=True)
                 monkey.do(step)
-                if number % REST_EVERY == 0 or number == len(steps):
+                if number % REST_EVERY == 0 or number == STEPS:
                     rests.append(monkey.rest())
                     print(f"     {rests[-1]}", flush=True)
+        except Exception as error:
+            found.append("".join(traceback.format_exception(error)))
         finally:
             monkey.close()
-    assert complaints.heard == []
-    assert [text for text in monkey.said if text and "was unplugged" not in text] == []
-    print(holes(monkey.stamps.runs))
+    found += complaints.heard
+    found += [f"said: {text}" for text in monkey.said if text and "was unplugged" not in text]
     stalls = monkey.stalls()
-    print("\n".join(stalls))
-    assert not stalls or STEPS <= SHORT, "\n".join(stalls)  # nothing in the suite depends on the clock
-    assert_nothing_leaks(rests)
+    print(holes(monkey.stamps.runs), *stalls, sep="\n")
+    found += stalls if STEPS > SHORT else []  # nothing in the suite depends on the clock
+    found += leaks(rests)
+    assert not found, f"{len(found)} found by seed {SEED}:\n" + "\n".join(found)
 
 
-def assert_nothing_leaks(rests: list[Held]) -> None:
-    """From the middle on: some of the window is made when it is first needed."""
+def leaks(rests: list[Held]) -> list[str]:
+    """A sentence each. From the middle on: some of the window is made when it is first needed."""
+    if not rests:
+        return []
     first, last = rests[(len(rests) - 1) // 2], rests[-1]
-    assert last.threads == first.threads
-    assert last.system_threads <= first.system_threads
-    assert last.files <= first.files
+    found = []
+    if last.threads != first.threads:
+        found.append(f"threads: {first.threads} became {last.threads}")
+    for name in ("system_threads", "files"):
+        if getattr(last, name) > getattr(first, name):
+            found.append(f"{name}: {[getattr(rest, name) for rest in rests]}")
     if len(rests) < 3:
-        return
-    assert last.widgets <= first.widgets
-    assert last.objects <= first.objects
+        return found
+    for name in ("widgets", "objects"):
+        counts = [getattr(rest, name) for rest in rests]
+        more = getattr(last, name) - getattr(first, name)
+        if getattr(last, name).total() > getattr(first, name).total():
+            found.append(f"{name}: {[count.total() for count in counts]}; more {dict(more)}")
     if os.environ.get("MALLOC_ARENA_MAX") == "1":
-        assert slope([rest.resident_mb for rest in rests[1:]]) / REST_EVERY < GROWTH_MB, [round(rest.resident_mb) for rest in rests]
+        resident = [round(rest.resident_mb) for rest in rests]
+        if slope([rest.resident_mb for rest in rests[1:]]) / REST_EVERY >= GROWTH_MB:
+            found.append(f"resident memory, MB: {resident}")
+    return found
 
 
 def holes(runs: list[Run]) -> str:
     """How many holes there were, by their length."""
     found = [hole for run in runs for hole in run.holes()]
     count = collections.Counter(hole.pictures for hole in found)
-    busy = sum(hole.is_stall and not hole.can_be_judged for hole in found)
-    return f"{len(runs)} runs; pictures missing in a row: times {dict(sorted(count.items()))}; {busy} stalls while others had the machine"
+    excused = sum(hole.is_long and not hole.is_stall for hole in found)
+    return f"{len(runs)} runs; pictures missing in a row: times {dict(sorted(count.items()))}; {excused} long ones excused"
