@@ -33,7 +33,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton
 
 from app.gui.cards.card import changed
 from app.gui.cards.numbers import Table
@@ -239,7 +239,7 @@ class Held:
     widgets: collections.Counter[str]
     """By class; without the rows of tables, of which there are as many as the last line had outputs and models."""
     objects: collections.Counter[str]
-    """In the window, Qt's own count, by class."""
+    """In the window, Qt's own count, by class; without those that a label makes of its words once it has some."""
     python: collections.Counter[str]
     """What Python's collector knows of, by type."""
     resident_mb: float
@@ -260,10 +260,18 @@ class Held:
             (len(os.listdir("/proc/self/task")) if linux else threading.active_count()) - len(workers),
             len(os.listdir("/proc/self/fd")) if linux else 0,
             collections.Counter(type(widget).__name__ for widget in QApplication.allWidgets() if not isinstance(widget.parent(), Table)),
-            collections.Counter(type(found).__name__ for found in window.findChildren(QObject) if not isinstance(found.parent(), Table)),
+            collections.Counter(type(found).__name__ for found in window.findChildren(QObject) if not _is_within_words(found)),
             collections.Counter(f"{type(found).__module__}.{type(found).__qualname__}" for found in gc.get_objects()),
             resident_mb() if linux else 0.0,
         )
+
+
+def _is_within_words(found: QObject) -> bool:
+    """…or a row of a table."""
+    above = found.parent()
+    while above is not None and not isinstance(above, QLabel | Table):
+        above = above.parent()
+    return above is not None
 
 
 def give_back_memory() -> None:

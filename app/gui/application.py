@@ -20,6 +20,7 @@ from app.gui.trouble import Trouble
 from app.gui.watchdog import Watchdog
 from app.gui.window import Window
 from app.gui.words import Words, system_language
+from app.leftovers import sweep_leftovers
 from app.live_options import CONTROL_PORT
 from app.settings import Settings
 from app.state import State, StateFile
@@ -47,6 +48,7 @@ def run(settings: Settings, opening: Opening) -> int:
         choose_camera=opening.restore and state.camera is None,
         memory=(file, state),
     )
+    window.bench.worker("state").run(sweep_leftovers, lambda _: None, window.tell_trouble)
     trouble = Trouble()
     trouble.happened.connect(window.tell_trouble)
     tray = Tray(lambda: chosen, lambda: bring_back(window), window.toggle_live, lambda: leave(application, window))
