@@ -390,10 +390,10 @@ class Monkey:
 
     def rest(self) -> Held:
         """Stops, sets all back, waits until nothing is under way, and counts."""
-        self._stop(None)
-        self._until(lambda: self.window.state is LiveState.IDLE, "it has stopped")
-        self._close_servers()
         window = self.window
+        self._until_workers_rest()  # a preset that is still being read is worn later, and may take a new line
+        self._until(self._has_stopped, "it has stopped")
+        self._close_servers()
         window.apply(lambda _: self._rest_settings)
         window.pages.open(0)
         window.say("")
@@ -402,11 +402,19 @@ class Monkey:
         window.preview.set_split(None)
         window.resize(1280, 820)
         self._until_settled()
-        for worker in window.bench._workers.values():
+        self._until_workers_rest()
+        return Held.now(window)
+
+    def _until_workers_rest(self) -> None:
+        for worker in self.window.bench._workers.values():
             done: list[object] = []
             worker.run(lambda: None, done.append, done.append)
             self._until(lambda: bool(done), "the workers have nothing to do")  # noqa: B023  called at once
-        return Held.now(window)
+
+    def _has_stopped(self) -> bool:
+        """The button does nothing while a line gives way to the next: it is pressed again."""
+        self._stop(None)
+        return self.window.state is LiveState.IDLE and not self.window.control.busy
 
     def stalls(self) -> list[str]:
         """One sentence each."""
