@@ -68,6 +68,15 @@ def look(settings: Settings, here: Parts, detector: Detector, mesh: FaceMesh) ->
     return dressed(unworn, settings, {source: unworn.swapper.prepare(found) for source, found in faces.items()})
 
 
+def rehearse_unworn(settings: Settings) -> None:
+    """What a face that is chosen while live would have the line wait for, where none is chosen yet: once in a program. Raises as ``look``."""
+    here = parts(settings)
+    try:
+        rehearse(unworn_look(settings, here))
+    finally:
+        here.close()
+
+
 def worn_sources(settings: Settings, swapper: Swapper) -> tuple[SourceSettings, ...]:
     """The faces that somebody may wear, each once."""
     has_one = not settings.people.each and (settings.source.photos or not swapper.needs_photo)

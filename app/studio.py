@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from app import build
 from app.errors import AppError, NotLiveError
 from app.loading import loading
 from app.places import check_photos
@@ -185,6 +186,8 @@ class Studio:
 
     def _made(self, run: Settings) -> LiveSession:
         with nullcontext() if self._loaded else loading():  # the first brings the models' code with it, which stays
+            if not self._loaded and not run.source.photos and not run.people.sources:
+                build.rehearse_unworn(run)
             session = LiveSession(run, witness=self._witness, further_sinks=self._further_sinks, register=self._register)
         self._loaded = True
         return session

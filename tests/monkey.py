@@ -3,7 +3,7 @@
 **A stall** is a row of pictures that were due and did not come. Due is every picture that was filmed after the first picture of a run had
 come out and before its last, by the camera's own numbering (the synthetic camera numbers its pictures by their stamps), but for those that
 the camera did not make: in the ``stall`` of its SPEC, and after it was unplugged. What lies between two runs is not due, and a new run is
-taken where the line is started or another input is asked for; nothing else may take one.
+taken where the line is started or another input is asked for; nothing else may take one. From that wish on the old input owes nothing.
 
 So a face, a look, a swapper, an output, a preset, a server that takes nothing, and whatever happens to the window leave no hole of more
 than two pictures. What the machine has cost is taken off first, by what the kernel counts meanwhile (``Machine``): a thread that could run
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import faulthandler
 import gc
 import itertools
 import logging
@@ -39,6 +40,7 @@ from app.gui.cards.card import changed
 from app.gui.cards.numbers import Table
 from app.gui.live import LiveState
 from app.gui.window import Window
+from app.presets import Presets
 from app.settings import Settings
 from rt.capture.request import CaptureRequest
 from rt.capture.synthetic import Parameters
@@ -173,6 +175,8 @@ class Run:
     video: VideoFormat
     camera: Parameters
     pictures: list[Delivered] = field(default_factory=list)
+    given_up_ns: float = math.inf
+    """When another input was asked for."""
 
     def holes(self) -> Iterator[Hole]:
         for before, after in itertools.pairwise(self.pictures):
@@ -181,8 +185,9 @@ class Run:
 
     def _is_due(self, number: int) -> bool:
         first = self.pictures[0]
-        if first.captured_ns + (number - first.number) * self.video.period_ns < first.at_ns:
-            return False  # it was filmed while the run began
+        captured_ns = first.captured_ns + (number - first.number) * self.video.period_ns
+        if not first.at_ns <= captured_ns < self.given_up_ns:
+            return False  # it was filmed while the run began, or once its end was wished
         if self.camera.stall_s is None:
             return True
         at_s, length_s = self.camera.stall_s
@@ -199,6 +204,8 @@ class Stamps:
         self.runs: list[Run] = []
         self._settings = settings
         self._machine = MachineClock()
+        place = os.environ.get("FFRT_STACKS")
+        self._stacks = None if place is None else open(place, "a")  # noqa: SIM115  until the process ends
 
     def open(self, video: VideoFormat) -> None:
         asked = self._settings().input
@@ -208,8 +215,17 @@ class Stamps:
     def write(self, frame: Frame) -> None:
         run = self.runs[-1]
         number = round(frame.media_ns / run.video.period_ns)
+        if self._stacks is not None:
+            self._stacks.write(f"--- after picture {number} of run {len(self.runs) - 1}\n")
+            self._stacks.flush()
+            faulthandler.dump_traceback_later((HOLE_MAX + 1) * run.video.period_ns / 1e9, file=self._stacks)
         spent = {name: round(ns / 1e6, 1) for name, ns in frame.marks.items()}
         run.pictures.append(Delivered(number, frame.captured_ns, time.monotonic_ns(), self._machine.now(), spent))
+
+    def give_up(self) -> None:
+        """Another input is asked for. The window's thread."""
+        if self.runs:
+            self.runs[-1].given_up_ns = min(self.runs[-1].given_up_ns, time.monotonic_ns())
 
     def deadline_ns(self) -> int | None:
         return None
@@ -218,7 +234,8 @@ class Stamps:
         """Never called."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        if self._stacks is not None:
+            faulthandler.cancel_dump_traceback_later()
 
     def statistics(self) -> dict[str, Any]:
         return {"runs": len(self.runs)}
@@ -285,12 +302,6 @@ def give_back_memory() -> None:
 def resident_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def slope(values: list[float]) -> float:
-    """Of the line through equally spaced ``values``, by the median of all pairs (Theil and Sen): one that lies far out changes nothing."""
-    steps = sorted((b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(enumerate(values), 2))
-    return steps[len(steps) // 2] if steps else 0.0
 
 
 # --- errors ---
@@ -457,6 +468,12 @@ class Monkey:
     def _press_live(self) -> None:
         self.window.live_button.click()
 
+    def _take(self, spec: str) -> None:
+        """Another input; the same changes nothing."""
+        if spec != self.window.settings.input.spec:
+            self.stamps.give_up()
+        self.window.camera.take(spec)
+
     def _key(self, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
         QTest.keyClick(self.window, key, modifier)
 
@@ -475,14 +492,14 @@ class Monkey:
         self._press_live()
 
     def _camera(self, spec: str) -> None:
-        self.window.camera.take(spec)
+        self._take(spec)
 
     def _unplug(self, _: None) -> None:
         """…and another is plugged in."""
-        self.window.camera.take(UNPLUGGED)
+        self._take(UNPLUGGED)
         self._until_settled()
         self._until(lambda: self.window.state is LiveState.IDLE, "the line has ended")
-        self.window.camera.take(CAMERAS[0])
+        self._take(CAMERAS[0])
 
     def _face(self, number: int) -> None:
         self._key({1: Qt.Key.Key_1, 2: Qt.Key.Key_2}[number])
@@ -515,6 +532,8 @@ class Monkey:
         self._change("look", detector=name)
 
     def _preset(self, name: str) -> None:
+        if Presets().load(name).input not in (None, self.window.settings.input):
+            self.stamps.give_up()
         self.window.presets.wear(name)
 
     def _undo(self, _: None) -> None:
