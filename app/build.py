@@ -69,7 +69,7 @@ def look(settings: Settings, here: Parts, detector: Detector, mesh: FaceMesh) ->
 
 
 def rehearse_unworn(settings: Settings) -> None:
-    """What a face that is chosen while live would have the line wait for, where none is chosen yet: once in a program. Raises as ``look``."""
+    """Where no face is chosen yet, once in a program: what one that is chosen while live would wait for. Raises as ``look``."""
     here = parts(settings)
     try:
         rehearse(unworn_look(settings, here))

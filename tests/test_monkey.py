@@ -7,8 +7,10 @@ written what every thread does whenever a picture is late.
 from __future__ import annotations
 
 import collections
+import itertools
 import os
 import random
+import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,13 +23,16 @@ pytest.importorskip("pytestqt")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from conftest import HOPPER
-from monkey import CAMERAS, Complaints, Held, Monkey, Run, Step, plan
+from monkey import CAMERAS, Complaints, Delivered, Held, Machine, MachineClock, Monkey, Run, Step, plan
 from standins.shelf import OTHERS, fill
 
 from app.gui import theme
 from app.gui.window import Window
 from app.presets import Preset, Presets, SourcePreset
 from app.settings import InputSettings, LookSettings, Settings
+from rt.capture.request import CaptureRequest
+from rt.capture.synthetic import Parameters
+from rt.frame import VideoFormat
 
 SHORT = 30
 """Of the suite."""
@@ -68,6 +73,59 @@ def test_the_plan_is_the_seeds() -> None:
     assert plan(7, 50, does) == plan(7, 50, does)
     assert plan(7, 50, does) != plan(8, 50, does)
     assert {step.name for step in plan(7, 3, does)} == set(does)
+
+
+def run_of(*pictures: tuple[int, float, float], camera: str = CAMERAS[0]) -> Run:
+    """Number, what others had meanwhile and what our threads waited for a core (both in pictures), each since the start; on time."""
+    video = VideoFormat(640, 360, 30.0)
+    made = Run(video, Parameters.parse(camera, CaptureRequest()))
+    for number, elsewhere, waited in pictures:
+        at_ns = number * video.period_ns
+        machine = Machine(elsewhere * video.period_ns, waited * video.period_ns)
+        made.pictures.append(Delivered(number, at_ns, at_ns, machine, {}))
+    return made
+
+
+STARTED = ((0, 0.0, 0.0), (1, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("after", "stalls"),
+    [
+        ((4, 0, 0), 0),  # two are missing
+        ((5, 0, 0), 1),
+        ((5, 9, 0), 1),  # others were busy and we waited for no core: a lock, a disk, a thread
+        ((5, 0, 9), 1),  # our own threads kept each other from the cores
+        ((5, 2, 2), 0),
+        ((40, 2, 2), 1),  # what others had does not explain it
+        ((40, 40, 40), 0),
+    ],
+)
+def test_what_the_machine_has_cost_is_no_stall_and_all_else_is(after: tuple[int, float, float], stalls: int) -> None:
+    assert sum(hole.is_stall for hole in run_of(*STARTED, after).holes()) == stalls
+
+
+def test_what_the_camera_did_not_make_is_not_due() -> None:
+    """It stands still from the 15th picture to the 30th."""
+    camera = CAMERAS[3]
+    assert [hole.pictures for hole in run_of(*STARTED, (30, 0, 0), camera=camera).holes()] == [0, 13]
+    given_up = run_of(*STARTED, (60, 0, 0))
+    given_up.given_up_ns = 5 * given_up.video.period_ns
+    assert [hole.pictures for hole in given_up.holes()] == [0, 3]
+
+
+def test_the_machine_s_clock_counts_on_when_threads_end() -> None:
+    clock = MachineClock()
+    seen = [clock.now()]
+    for _ in range(20):
+        thread = threading.Thread(target=lambda: sum(range(100_000)))
+        thread.start()
+        seen.append(clock.now())
+        thread.join()
+        seen.append(clock.now())
+    waits = [machine.waited_ns for machine in seen]
+    assert waits == sorted(waits)
+    assert all(before.cost_ns(after) >= 0 for before, after in itertools.pairwise(seen))
 
 
 @pytest.mark.timeout(240 + 8 * STEPS)
