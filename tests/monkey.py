@@ -96,12 +96,18 @@ class Machine:
     """For others (the host of a virtual machine among them), all cores together, in steps of the kernel's tick (10 ms)."""
     waited_ns: float
     """For how long this process's threads could have run and had no core, all threads together; and what the host took."""
+    worked_ns: float = 0.0
+    """For how long they ran."""
 
     def cost_ns(self, until: Machine) -> float:
         """By how much, at the most, work of this process can have become later because of others."""
         if math.isinf(until.elsewhere_ns):
             return math.inf
         return max(0.0, min(until.elsewhere_ns - self.elsewhere_ns + TICK_NS, until.waited_ns - self.waited_ns))
+
+    def words(self, until: Machine) -> str:
+        others, waited, worked = (getattr(until, name) - getattr(self, name) for name in ("elsewhere_ns", "waited_ns", "worked_ns"))
+        return f"others worked for {others / 1e6:.0f} ms, ffrt for {worked / 1e6:.0f} ms and could have for {waited / 1e6:.0f} ms more"
 
 
 class MachineClock:
@@ -119,7 +125,8 @@ class MachineClock:
         except (OSError, ValueError, IndexError):
             return Machine(math.inf, math.inf)
         busy_ns, taken_ns = (ticks * TICK_NS for ticks in (user + nice + system + irq + softirq + steal, steal))
-        return Machine(busy_ns - time.process_time_ns(), waited + taken_ns)
+        worked_ns = time.process_time_ns()
+        return Machine(busy_ns - worked_ns, waited + taken_ns, worked_ns)
 
     def _waited_of_all(self) -> int:
         now: dict[str, int] = {}
@@ -431,7 +438,8 @@ class Monkey:
         """One sentence each."""
         return [
             f"run {number}: {hole.pictures} pictures that were due did not come after picture {hole.before.number}, {hole.excused:.1f} of "
-            f"them excused; it took {hole.before.marks_ms} ms, the next {hole.after.marks_ms}, and came {self._before(hole.after.at_ns)}"
+            f"them excused ({hole.before.machine.words(hole.after.machine)}); it took {hole.before.marks_ms} ms, the next "
+            f"{hole.after.marks_ms}, and came {self._before(hole.after.at_ns)}"
             for number, run in enumerate(self.stamps.runs)
             for hole in run.holes()
             if hole.is_stall
@@ -495,7 +503,8 @@ class Monkey:
         self._take(spec)
 
     def _unplug(self, _: None) -> None:
-        """…and another is plugged in."""
+        """…and another is plugged in. A preset that is still being read would plug in its own."""
+        self._until_workers_rest()
         self._take(UNPLUGGED)
         self._until_settled()
         self._until(lambda: self.window.state is LiveState.IDLE, "the line has ended")
