@@ -8,7 +8,8 @@ taken where the line is started or another input is asked for; nothing else may 
 So a face, a look, a swapper, an output, a preset, a server that takes nothing, and whatever happens to the window leave no hole of more
 than two pictures. What the machine has cost is taken off first, by what the kernel counts meanwhile (``Machine``): a thread that could run
 and had no core, and no longer than other processes had one. A line that waits for a lock, a disk or a thread is not excused by that: it
-waits for no core. Where the kernel does not tell (not Linux), everything is excused, and said to be.
+waits for no core. A virtual machine that its host had stopped for a moment is the machine's doing too. Where the kernel does not tell (not
+Linux), everything is excused, and said to be.
 """
 
 from __future__ import annotations
@@ -98,16 +99,20 @@ class Machine:
     """For how long this process's threads could have run and had no core, all threads together; and what the host took."""
     worked_ns: float = 0.0
     """For how long they ran."""
+    frozen_ns: float = 0.0
+    """For how long the cores neither worked nor rested, on average: the host of a virtual machine had stopped it and does not say so."""
 
     def cost_ns(self, until: Machine) -> float:
         """By how much, at the most, work of this process can have become later because of others."""
         if math.isinf(until.elsewhere_ns):
             return math.inf
-        return max(0.0, min(until.elsewhere_ns - self.elsewhere_ns + TICK_NS, until.waited_ns - self.waited_ns))
+        frozen_ns = until.frozen_ns - self.frozen_ns - TICK_NS
+        return max(0.0, min(until.elsewhere_ns - self.elsewhere_ns + TICK_NS, until.waited_ns - self.waited_ns)) + max(0.0, frozen_ns)
 
     def words(self, until: Machine) -> str:
-        others, waited, worked = (getattr(until, name) - getattr(self, name) for name in ("elsewhere_ns", "waited_ns", "worked_ns"))
-        return f"others worked for {others / 1e6:.0f} ms, ffrt for {worked / 1e6:.0f} ms and could have for {waited / 1e6:.0f} ms more"
+        names = ("elsewhere_ns", "waited_ns", "worked_ns", "frozen_ns")
+        others, waited, worked, frozen = (round((getattr(until, name) - getattr(self, name)) / 1e6) for name in names)
+        return f"others worked for {others} ms, ffrt for {worked} ms and could have for {waited} ms more; the machine stood for {frozen} ms"
 
 
 class MachineClock:
@@ -120,13 +125,14 @@ class MachineClock:
     def now(self) -> Machine:
         try:
             with open("/proc/stat", "rb") as file:
-                user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
+                at_ns, ticks = time.monotonic_ns(), [int(count) for count in file.readline().split()[1:9]]
+            user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
             waited = self._waited_of_all()
         except (OSError, ValueError, IndexError):
             return Machine(math.inf, math.inf)
-        busy_ns, taken_ns = (ticks * TICK_NS for ticks in (user + nice + system + irq + softirq + steal, steal))
+        busy_ns, taken_ns = (count * TICK_NS for count in (user + nice + system + irq + softirq + steal, steal))
         worked_ns = time.process_time_ns()
-        return Machine(busy_ns - worked_ns, waited + taken_ns, worked_ns)
+        return Machine(busy_ns - worked_ns, waited + taken_ns, worked_ns, at_ns - sum(ticks) * TICK_NS / (os.cpu_count() or 1))
 
     def _waited_of_all(self) -> int:
         now: dict[str, int] = {}

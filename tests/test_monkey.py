@@ -13,6 +13,7 @@ import random
 import threading
 import traceback
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,14 @@ STARTED = ((0, 0.0, 0.0), (1, 0.0, 0.0))
 )
 def test_what_the_machine_has_cost_is_no_stall_and_all_else_is(after: tuple[int, float, float], stalls: int) -> None:
     assert sum(hole.is_stall for hole in run_of(*STARTED, after).holes()) == stalls
+
+
+def test_a_machine_that_was_stopped_is_no_stall() -> None:
+    stopped = run_of(*STARTED, (9, 0, 0))
+    last = stopped.pictures[-1]
+    assert [hole.is_stall for hole in stopped.holes()] == [False, True]
+    stopped.pictures[-1] = replace(last, machine=replace(last.machine, frozen_ns=6 * stopped.video.period_ns))
+    assert [hole.is_stall for hole in stopped.holes()] == [False, False]
 
 
 def test_what_the_camera_did_not_make_is_not_due() -> None:
