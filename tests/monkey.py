@@ -8,8 +8,8 @@ taken where the line is started or another input is asked for; nothing else may 
 So a face, a look, a swapper, an output, a preset, a server that takes nothing, and whatever happens to the window leave no hole of more
 than two pictures. What the machine has cost is taken off first, by what the kernel counts meanwhile (``Machine``): a thread that could run
 and had no core, and no longer than other processes had one. A line that waits for a lock, a disk or a thread is not excused by that: it
-waits for no core. A virtual machine that its host had stopped for a moment is the machine's doing too. Where the kernel does not tell (not
-Linux), everything is excused, and said to be.
+waits for no core. Nor is the line to blame for what kept another process from waking, one that does nothing else (``Metronome``): a virtual
+machine that its host had stopped. Where the kernel does not tell (not Linux), everything is excused, and said to be.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ import math
 import os
 import random
 import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,6 +147,37 @@ class MachineClock:
         return self._gone_ns + sum(now.values())
 
 
+class Metronome:
+    """A process that sleeps and wakes, and notes when it woke late. Whoever made it closes it."""
+
+    BEAT_MS = 5
+
+    PROGRAM = f"""
+import time
+last = time.monotonic_ns()
+while True:
+    time.sleep({BEAT_MS / 1000})
+    now = time.monotonic_ns()
+    if now - last > {3 * BEAT_MS * 1_000_000}:
+        print(last + {BEAT_MS * 1_000_000}, now, flush=True)
+    last = now
+"""
+
+    def __init__(self, notes: Path) -> None:
+        self._notes = notes
+        with notes.open("w") as file:
+            self._process = subprocess.Popen([sys.executable, "-c", self.PROGRAM], stdout=file)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def late(self) -> list[tuple[int, int]]:
+        """From when to when it should have been awake and was not, nanoseconds of the monotonic clock."""
+        pairs = [line.split() for line in self._notes.read_text().splitlines()]
+        return [(int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2]
+
+
 TICK_NS = 10_000_000
 """Of the kernel's count of what cores do (USER_HZ is 100)."""
 
@@ -191,10 +223,14 @@ class Run:
     given_up_ns: float = math.inf
     """When another input was asked for."""
 
-    def holes(self) -> Iterator[Hole]:
+    def holes(self, late: Sequence[tuple[int, int]] = ()) -> Iterator[Hole]:
+        """``late``: as ``Metronome`` has it."""
         for before, after in itertools.pairwise(self.pictures):
             due = sum(self._is_due(number) for number in range(before.number + 1, after.number))
-            yield Hole(due, before.machine.cost_ns(after.machine) / self.video.period_ns, before, after)
+            asleep_ns = sum(max(0, min(end, after.at_ns) - max(begin, before.at_ns)) for begin, end in late) if due else 0
+            asleep_ns -= after.machine.worked_ns - before.machine.worked_ns  # that may have been our own doing
+            cost_ns = max(before.machine.cost_ns(after.machine), asleep_ns)
+            yield Hole(due, cost_ns / self.video.period_ns, before, after)
 
     def _is_due(self, number: int) -> bool:
         first = self.pictures[0]
@@ -354,6 +390,7 @@ class Monkey:
         self._recordings = itertools.count()
         self._servers: list[socket.socket] = []
         self._begun: list[tuple[int, Step]] = []
+        self.metronome = Metronome(folder / "late")
         self._pictures = 0
         self.stamps = Stamps(lambda: window.control.studio.settings)
         window.control.studio._further_sinks += (self.stamps,)
@@ -398,6 +435,7 @@ class Monkey:
 
     def close(self) -> None:
         self._close_servers()
+        self.metronome.close()
 
     def do(self, step: Step) -> None:
         self._begun.append((time.monotonic_ns(), step))
@@ -447,7 +485,7 @@ class Monkey:
             f"them excused ({hole.before.machine.words(hole.after.machine)}); it took {hole.before.marks_ms} ms, the next "
             f"{hole.after.marks_ms}, and came {self._before(hole.after.at_ns)}"
             for number, run in enumerate(self.stamps.runs)
-            for hole in run.holes()
+            for hole in run.holes(self.metronome.late())
             if hole.is_stall
         ]
 

@@ -1,7 +1,8 @@
 """A seeded monkey at the real window (``tests/monkey.py``). `make test-monkey` lets it do 200 things, the suite a few.
 
 ``FFRT_MONKEY``: how many; ``FFRT_SEED``: which. The same seed does the same things in the same order. ``FFRT_STACKS``: a file into which is
-written what every thread does whenever a picture is late.
+written what every thread does whenever a picture is late (by faulthandler, which looks at threads that run and may end the process by that:
+for looking, not for judging).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ pytest.importorskip("pytestqt")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from conftest import HOPPER
-from monkey import CAMERAS, Complaints, Delivered, Held, Machine, MachineClock, Monkey, Run, Step, plan
+from monkey import CAMERAS, Complaints, Delivered, Held, Machine, MachineClock, Metronome, Monkey, Run, Step, plan
 from standins.shelf import OTHERS, fill
 
 from app.gui import theme
@@ -114,6 +115,19 @@ def test_a_machine_that_was_stopped_is_no_stall() -> None:
     assert [hole.is_stall for hole in stopped.holes()] == [False, False]
 
 
+def test_what_kept_another_process_asleep_is_no_stall(tmp_path: Path) -> None:
+    run = run_of(*STARTED, (9, 0, 0))
+    period_ns = run.video.period_ns
+    assert [hole.is_stall for hole in run.holes([(0, period_ns), (8 * period_ns, 9 * period_ns)])] == [False, True]
+    assert [hole.is_stall for hole in run.holes([(period_ns, 8 * period_ns)])] == [False, False]
+    last = run.pictures[-1]
+    run.pictures[-1] = replace(last, machine=replace(last.machine, worked_ns=7 * period_ns))  # by our own load
+    assert [hole.is_stall for hole in run.holes([(period_ns, 8 * period_ns)])] == [False, True]
+    metronome = Metronome(tmp_path / "late")
+    metronome.close()
+    assert all(begin < end for begin, end in metronome.late())
+
+
 def test_what_the_camera_did_not_make_is_not_due() -> None:
     """It stands still from the 15th picture to the 30th."""
     camera = CAMERAS[3]
@@ -162,7 +176,7 @@ def test_a_monkey_at_the_window(window: Window, qtbot: Any, tmp_path: Path) -> N
     found += complaints.heard
     found += [f"said: {text}" for text in monkey.said if text and "was unplugged" not in text]
     stalls = monkey.stalls()
-    print(holes(monkey.stamps.runs), *stalls, sep="\n")
+    print(holes(monkey), *stalls, sep="\n")
     found += stalls if STEPS > SHORT else []  # nothing in the suite depends on the clock
     found += leaks(rests)
     assert not found, f"{len(found)} found by seed {SEED}:\n" + "\n".join(found)
@@ -199,9 +213,10 @@ def leaks(rests: list[Held]) -> list[str]:
     return found
 
 
-def holes(runs: list[Run]) -> str:
+def holes(monkey: Monkey) -> str:
     """How many holes there were, by their length."""
-    found = [hole for run in runs for hole in run.holes()]
+    runs, late = monkey.stamps.runs, monkey.metronome.late()
+    found = [hole for run in runs for hole in run.holes(late)]
     count = collections.Counter(hole.pictures for hole in found)
     excused = sum(hole.is_long and not hole.is_stall for hole in found)
     return f"{len(runs)} runs; pictures missing in a row: times {dict(sorted(count.items()))}; {excused} long ones excused"
