@@ -21,9 +21,9 @@ from rt.budget import BudgetOptions
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.framing import FramedSource, Framing
 from rt.clock import Clock
-from rt.compose import host
 from rt.compose.badge import Badge
 from rt.compose.contract import Compositor, compositors
+from rt.compose.rehearsal import rehearse, rehearse_detector, rehearse_recogniser
 from rt.options import Look, Role
 from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
@@ -50,6 +50,7 @@ def parts(settings: Settings) -> Parts:
 def detector(settings: Settings, here: Parts) -> Detector:
     """Raises ``EngineError`` for one that is not here, or is of another kind."""
     made: Detector = here.named(Kind.DETECTOR, settings.look.detector)
+    rehearse_detector(made)
     return made
 
 
@@ -61,10 +62,19 @@ def look(settings: Settings, here: Parts, detector: Detector, mesh: FaceMesh) ->
     if not wanted:
         return dressed(Look(opacity=unworn.opacity, on_lost=unworn.on_lost), settings, {})
     with ThreadPoolExecutor(1, "warm-up") as beside:
-        warm = beside.submit(_warm_up, unworn.swapper)
+        warm = beside.submit(rehearse, unworn)
         faces = {source: load_source(source.photos, source.face, detector, mesh) for source in wanted}
         warm.result()
     return dressed(unworn, settings, {source: unworn.swapper.prepare(found) for source, found in faces.items()})
+
+
+def rehearse_unworn(settings: Settings) -> None:
+    """Where no face is chosen yet, once in a program: what one that is chosen while live would wait for. Raises as ``look``."""
+    here = parts(settings)
+    try:
+        rehearse(unworn_look(settings, here))
+    finally:
+        here.close()
 
 
 def worn_sources(settings: Settings, swapper: Swapper) -> tuple[SourceSettings, ...]:
@@ -114,11 +124,6 @@ def dressed(look: Look, settings: Settings, identities: Mapping[SourceSettings, 
     own = {person.number: identities.get(person.source) for person in people.named if person.source is not None}
     roles = {person.number: Role(person.wear, own.get(person.number)) for person in people.named}
     return replace(look, identity=identities.get(settings.source), roles=roles, others=Role(people.others), seats=seats)
-
-
-def _warm_up(swapper: Swapper) -> None:
-    swapper.warm_up()
-    host.warm_up()
 
 
 def unworn_look(settings: Settings, here: Parts) -> Look:
@@ -221,7 +226,10 @@ def tracker(settings: Settings, detector: Detector, mesh: FaceMesh) -> Tracker:
 def recogniser(settings: Settings, here: Parts) -> Recogniser | None:
     """What knows people again. Raises ``ModelError`` for one that is not here, or is of another kind."""
     wanted = settings.people.recogniser
-    made: Recogniser | None = None if wanted is None else here.named(Kind.IDENTITY, wanted)
+    if wanted is None:
+        return None
+    made: Recogniser = here.named(Kind.IDENTITY, wanted)
+    rehearse_recogniser(made)
     return made
 
 

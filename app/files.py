@@ -1,9 +1,7 @@
-"""Files that are whole or not there: written beside their place, flushed, then renamed."""
+"""The user's files: each is whole or not there, and changed by one ffrt at a time."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from app.errors import StoreError
+from engines.unfinished import write_whole
 
 LOCK_S = 10.0
 """How long another ffrt may hold a file that is to be changed: each change takes milliseconds."""
@@ -18,21 +17,11 @@ LOCK_S = 10.0
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Makes the folder; readable by the user alone, as temporary files are. Raises ``StoreError``; the file of before is then as it was."""
-    part: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}-", suffix=".part", dir=path.parent)
-        part = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
+        write_whole(path, lambda file: file.write(data))
     except OSError as error:
         raise StoreError(f"{path} cannot be written ({error.strerror or error}); allow it, or free some space") from error
-    finally:
-        if part is not None:
-            part.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from app.errors import AppError
 from app.settings import Settings
 from app.usage import UsageSampler
 from engines.session import ModelUse
+from engines.unfinished import write_whole
 from rt.line import Line
 from rt.metrics import Snapshot
 
@@ -116,11 +117,10 @@ def _processor() -> str:
 
 def write_json(path: Path, value: Any) -> None:
     """Atomically. Raises ``AppError`` when the place cannot be written."""
-    beside = path.with_name(f".{path.name}.part")
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(beside, path)
+        write_whole(path, lambda file: file.write(text.encode()))
     except OSError as error:
         raise AppError(
             f"the report cannot be written to {path}: {error.strerror}; give --report a file in a folder that can be written"

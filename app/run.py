@@ -13,6 +13,7 @@ from typing import Any
 from app.control.door import Door
 from app.control.guard import HOST
 from app.errors import AppError
+from app.leftovers import sweep_leftovers
 from app.report import write_json
 from app.session import LiveSession
 from app.settings import Settings
@@ -27,6 +28,7 @@ INTERRUPTED = 130
 def run_session(session: LiveSession) -> dict[str, Any]:
     """Starts, waits, closes, writes the report where one was asked for, and returns it. Main thread only."""
     settings = session.settings
+    sweep_leftovers()
     with stop_signals(session.request_stop):
         session.start()
         try:
@@ -49,6 +51,7 @@ def run_controlled(settings: Settings, port: int, tell: Callable[[str], None]) -
     studio = Studio(settings)
     door = Door(studio, leave=over.set)
     problem: Exception | None = None
+    sweep_leftovers()
 
     def leave() -> None:
         over.set()

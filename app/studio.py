@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from app import build
 from app.errors import AppError, NotLiveError
 from app.loading import loading
 from app.places import check_photos
@@ -53,16 +54,18 @@ class Studio:
         witness: Witness | None = None,
         further_sinks: Sequence[Sink] = (),
         changed: Callable[[StudioState], None] = lambda state: None,
+        failed: Callable[[str], None] = lambda why: None,
     ) -> None:
         """Costs nothing: models are loaded by ``start``. ``witness`` sees the frames of every session, ``further_sinks`` get them.
 
         ``changed`` is told every state that is entered, on the thread that brought it about and while it holds the work: it must
-        return at once and call nothing here. That the line ended by itself is only seen by whoever asks for ``state``.
+        return at once and call nothing here. That the line ended by itself is only seen by whoever asks for ``state``. ``failed`` is told
+        in the same way why a start came to nothing that nobody has called off; whoever asked for it gets the error beside.
         """
         self._filmed, self._shown = _Copies(), _Copies()
         self._witness = _Tap(witness, self._filmed, self._shown)
         self._further_sinks = tuple(further_sinks)
-        self._changed = changed
+        self._changed, self._failed = changed, failed
         self._register = Register()  # of the people seen: written to by the line of the moment
         self.add_to_report: Callable[[], dict[str, Any]] = dict
         """What stands in a report beside what the run says; JSON-ready. Asked at the end of a run, on the thread that ends it."""
@@ -183,6 +186,8 @@ class Studio:
 
     def _made(self, run: Settings) -> LiveSession:
         with nullcontext() if self._loaded else loading():  # the first brings the models' code with it, which stays
+            if not self._loaded and not run.source.photos and not run.people.sources:
+                build.rehearse_unworn(run)
             session = LiveSession(run, witness=self._witness, further_sinks=self._further_sinks, register=self._register)
         self._loaded = True
         return session
@@ -194,11 +199,12 @@ class Studio:
             with self._guard:
                 self._session = session
             session.start()
-        except (AppError, RtError, EngineError) as error:
-            self._end(str(error))
-            raise
         except BaseException as error:
-            self._end(f"{type(error).__name__}: {error}")
+            why = str(error) if isinstance(error, AppError | RtError | EngineError) else f"{type(error).__name__}: {error}"
+            called_off = self._stop_asked
+            self._end(why)
+            if not called_off:
+                self._failed(why)
             raise
         self._note_recording(self.settings.output.record, session.settings.output.record)
         self._become(StudioState.LIVE, None)

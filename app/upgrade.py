@@ -111,7 +111,7 @@ class Upgrade:
         except EngineError as error:
             self._fail(str(error))
         except Exception as error:  # whatever went wrong, the line is not to be touched by it
-            log.debug("an upgrade broke unexpectedly", exc_info=True)
+            log.exception("an upgrade broke unexpectedly")
             self._fail(f"{type(error).__name__}: {error}")
         finally:
             self._over.set()
@@ -125,8 +125,9 @@ class Upgrade:
         except BuildCancelled:
             raise
         except Exception as error:  # an EngineError, or a fault of the runtime's own: the other models are none the worse for it
-            log.debug("%s could not be made", item.model.name, exc_info=True)
-            self._miss(item, str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}")
+            known = isinstance(error, EngineError)
+            log.log(logging.DEBUG if known else logging.ERROR, "%s could not be made", item.model.name, exc_info=True)
+            self._miss(item, str(error) if known else f"{type(error).__name__}: {error}")
         if self._cancelled.is_set():
             raise BuildCancelled("the build was called off")
 

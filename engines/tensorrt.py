@@ -20,6 +20,7 @@ from engines.device.budget import Taken, budget_meant, says_none_is_left
 from engines.device.cuda_probe import find_gpus
 from engines.errors import DeviceError, DeviceMemoryError, EngineError, ModelError
 from engines.session import Runtime, Shapes, TensorSpec, register_runtime, warm_up
+from engines.unfinished import write_whole
 
 if TYPE_CHECKING:
     from engines.build.cache import Entry
@@ -191,10 +192,9 @@ class TensorRtSession:
     def _keep_compiled(self) -> None:
         if self._cached is None or self._compiled is None:
             return
-        part = self._compiled.with_suffix(self._compiled.suffix + ".part")
+        compiled = bytes(self._cached.serialize())
         with suppress(OSError):  # a folder that is full or read-only costs time at the next start, and nothing else
-            part.write_bytes(bytes(self._cached.serialize()))
-            part.replace(self._compiled)
+            write_whole(self._compiled, lambda file: file.write(compiled))
 
     def _unfit(self, feeds: Mapping[str, np.ndarray]) -> ModelError:
         given = ", ".join(f"{name} {value.dtype}[{', '.join(map(str, value.shape))}]" for name, value in feeds.items()) or "nothing"

@@ -3,16 +3,20 @@
 **A stall** is a row of pictures that were due and did not come. Due is every picture that was filmed after the first picture of a run had
 come out and before its last, by the camera's own numbering (the synthetic camera numbers its pictures by their stamps), but for those that
 the camera did not make: in the ``stall`` of its SPEC, and after it was unplugged. What lies between two runs is not due, and a new run is
-taken where the line is started or another input is asked for; nothing else may take one.
+taken where the line is started or another input is asked for; nothing else may take one. From that wish on the old input owes nothing.
 
 So a face, a look, a swapper, an output, a preset, a server that takes nothing, and whatever happens to the window leave no hole of more
-than two pictures. A hole is judged where the machine was this process's own meanwhile: where others (and the host of a virtual machine)
-had more than a tenth of the cores, as the kernel counts it, or the kernel does not tell (not Linux), it is counted apart.
+than two pictures. What the machine has cost is taken off first, by what the kernel counts meanwhile (``Machine``): a thread that could run
+and had no core, and no longer than other processes had one. A line that waits for a lock, a disk or a thread is not excused by that: it
+waits for no core. Nor is the line to blame for what kept another process from waking, one that does nothing else (``Metronome``): a virtual
+machine that its host had stopped. Where the kernel does not tell (not Linux), everything is excused, and said to be.
 """
 
 from __future__ import annotations
 
+import collections
 import ctypes
+import faulthandler
 import gc
 import itertools
 import logging
@@ -20,22 +24,25 @@ import math
 import os
 import random
 import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton
 
 from app.gui.cards.card import changed
+from app.gui.cards.numbers import Table
 from app.gui.live import LiveState
 from app.gui.window import Window
+from app.presets import Presets
 from app.settings import Settings
 from rt.capture.request import CaptureRequest
 from rt.capture.synthetic import Parameters
@@ -45,9 +52,6 @@ PATIENCE_MS = 120_000
 
 HOLE_MAX = 2
 """Pictures in a row that may be missing."""
-
-ELSEWHERE_MAX = 0.1
-"""The share of the cores that others may have, for a hole to be held against the line."""
 
 CAMERAS = (
     "synthetic:size=640x360,fps=30",
@@ -87,6 +91,98 @@ def plan(seed: int, steps: int, does: dict[str, tuple[Any, ...]]) -> list[Step]:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """What the machine did so far, nanoseconds. Endless where the kernel does not tell."""
+
+    elsewhere_ns: float
+    """For others (the host of a virtual machine among them), all cores together, in steps of the kernel's tick (10 ms)."""
+    waited_ns: float
+    """For how long this process's threads could have run and had no core, all threads together; and what the host took."""
+    worked_ns: float = 0.0
+    """For how long they ran."""
+    frozen_ns: float = 0.0
+    """For how long the cores neither worked nor rested, on average: the host of a virtual machine had stopped it and does not say so."""
+
+    def cost_ns(self, until: Machine) -> float:
+        """By how much, at the most, work of this process can have become later because of others."""
+        if math.isinf(until.elsewhere_ns):
+            return math.inf
+        frozen_ns = until.frozen_ns - self.frozen_ns - TICK_NS
+        return max(0.0, min(until.elsewhere_ns - self.elsewhere_ns + TICK_NS, until.waited_ns - self.waited_ns)) + max(0.0, frozen_ns)
+
+    def words(self, until: Machine) -> str:
+        names = ("elsewhere_ns", "waited_ns", "worked_ns", "frozen_ns")
+        others, waited, worked, frozen = (round((getattr(until, name) - getattr(self, name)) / 1e6) for name in names)
+        return f"others worked for {others} ms, ffrt for {worked} ms and could have for {waited} ms more; the machine stood for {frozen} ms"
+
+
+class MachineClock:
+    """One thread."""
+
+    def __init__(self) -> None:
+        self._waited: dict[str, int] = {}
+        self._gone_ns = 0  # of threads that have ended
+
+    def now(self) -> Machine:
+        try:
+            with open("/proc/stat", "rb") as file:
+                at_ns, ticks = time.monotonic_ns(), [int(count) for count in file.readline().split()[1:9]]
+            user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
+            waited = self._waited_of_all()
+        except (OSError, ValueError, IndexError):
+            return Machine(math.inf, math.inf)
+        busy_ns, taken_ns = (count * TICK_NS for count in (user + nice + system + irq + softirq + steal, steal))
+        worked_ns = time.process_time_ns()
+        return Machine(busy_ns - worked_ns, waited + taken_ns, worked_ns, at_ns - sum(ticks) * TICK_NS / (os.cpu_count() or 1))
+
+    def _waited_of_all(self) -> int:
+        now: dict[str, int] = {}
+        for thread in os.listdir("/proc/self/task"):
+            with suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/self/task/{thread}/schedstat", "rb") as file:
+                now[thread] = int(file.read().split()[1])
+        for thread, waited in self._waited.items():
+            if now.get(thread, -1) < waited:
+                self._gone_ns += waited
+        self._waited = now
+        return self._gone_ns + sum(now.values())
+
+
+class Metronome:
+    """A process that sleeps and wakes, and notes when it woke late. Whoever made it closes it."""
+
+    BEAT_MS = 5
+
+    PROGRAM = f"""
+import time
+last = time.monotonic_ns()
+while True:
+    time.sleep({BEAT_MS / 1000})
+    now = time.monotonic_ns()
+    if now - last > {3 * BEAT_MS * 1_000_000}:
+        print(last + {BEAT_MS * 1_000_000}, now, flush=True)
+    last = now
+"""
+
+    def __init__(self, notes: Path) -> None:
+        self._notes = notes
+        with notes.open("w") as file:
+            self._process = subprocess.Popen([sys.executable, "-c", self.PROGRAM], stdout=file)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def late(self) -> list[tuple[int, int]]:
+        """From when to when it should have been awake and was not, nanoseconds of the monotonic clock."""
+        pairs = [line.split() for line in self._notes.read_text().splitlines()]
+        return [(int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2]
+
+
+TICK_NS = 10_000_000
+"""Of the kernel's count of what cores do (USER_HZ is 100)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Delivered:
     """A picture that came."""
 
@@ -94,8 +190,7 @@ class Delivered:
     """By the camera: the pictures it could have made before this one."""
     captured_ns: int
     at_ns: int
-    elsewhere_ns: float
-    """See ``elsewhere_ns``."""
+    machine: Machine
     marks_ms: dict[str, float]
     """What the line spent on it, by stage."""
 
@@ -106,18 +201,18 @@ class Hole:
 
     pictures: int
     """Those that were due and did not come."""
-    elsewhere: float
-    """The share of the cores that others had meanwhile."""
+    excused: float
+    """So many pictures of those the machine may have cost."""
     before: Delivered
     after: Delivered
 
     @property
-    def is_stall(self) -> bool:
+    def is_long(self) -> bool:
         return self.pictures > HOLE_MAX
 
     @property
-    def can_be_judged(self) -> bool:
-        return self.elsewhere <= ELSEWHERE_MAX
+    def is_stall(self) -> bool:
+        return self.pictures - self.excused > HOLE_MAX
 
 
 @dataclass(slots=True)
@@ -125,17 +220,23 @@ class Run:
     video: VideoFormat
     camera: Parameters
     pictures: list[Delivered] = field(default_factory=list)
+    given_up_ns: float = math.inf
+    """When another input was asked for."""
 
-    def holes(self) -> Iterator[Hole]:
+    def holes(self, late: Sequence[tuple[int, int]] = ()) -> Iterator[Hole]:
+        """``late``: as ``Metronome`` has it."""
         for before, after in itertools.pairwise(self.pictures):
             due = sum(self._is_due(number) for number in range(before.number + 1, after.number))
-            share = (after.elsewhere_ns - before.elsewhere_ns) / (after.at_ns - before.at_ns) / (os.cpu_count() or 1)
-            yield Hole(due, share, before, after)
+            asleep_ns = sum(max(0, min(end, after.at_ns) - max(begin, before.at_ns)) for begin, end in late) if due else 0
+            asleep_ns -= after.machine.worked_ns - before.machine.worked_ns  # that may have been our own doing
+            cost_ns = max(before.machine.cost_ns(after.machine), asleep_ns)
+            yield Hole(due, cost_ns / self.video.period_ns, before, after)
 
     def _is_due(self, number: int) -> bool:
         first = self.pictures[0]
-        if first.captured_ns + (number - first.number) * self.video.period_ns < first.at_ns:
-            return False  # it was filmed while the run began
+        captured_ns = first.captured_ns + (number - first.number) * self.video.period_ns
+        if not first.at_ns <= captured_ns < self.given_up_ns:
+            return False  # it was filmed while the run began, or once its end was wished
         if self.camera.stall_s is None:
             return True
         at_s, length_s = self.camera.stall_s
@@ -151,6 +252,9 @@ class Stamps:
     def __init__(self, settings: Callable[[], Settings]) -> None:
         self.runs: list[Run] = []
         self._settings = settings
+        self._machine = MachineClock()
+        place = os.environ.get("FFRT_STACKS")
+        self._stacks = None if place is None else open(place, "a")  # noqa: SIM115  until the process ends
 
     def open(self, video: VideoFormat) -> None:
         asked = self._settings().input
@@ -160,8 +264,17 @@ class Stamps:
     def write(self, frame: Frame) -> None:
         run = self.runs[-1]
         number = round(frame.media_ns / run.video.period_ns)
+        if self._stacks is not None:
+            self._stacks.write(f"--- after picture {number} of run {len(self.runs) - 1}\n")
+            self._stacks.flush()
+            faulthandler.dump_traceback_later((HOLE_MAX + 1) * run.video.period_ns / 1e9, file=self._stacks)
         spent = {name: round(ns / 1e6, 1) for name, ns in frame.marks.items()}
-        run.pictures.append(Delivered(number, frame.captured_ns, time.monotonic_ns(), elsewhere_ns(), spent))
+        run.pictures.append(Delivered(number, frame.captured_ns, time.monotonic_ns(), self._machine.now(), spent))
+
+    def give_up(self) -> None:
+        """Another input is asked for. The window's thread."""
+        if self.runs:
+            self.runs[-1].given_up_ns = min(self.runs[-1].given_up_ns, time.monotonic_ns())
 
     def deadline_ns(self) -> int | None:
         return None
@@ -170,21 +283,11 @@ class Stamps:
         """Never called."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        if self._stacks is not None:
+            faulthandler.cancel_dump_traceback_later()
 
     def statistics(self) -> dict[str, Any]:
         return {"runs": len(self.runs)}
-
-
-def elsewhere_ns() -> float:
-    """What the cores did for others so far, all cores together, in steps of the kernel's tick (10 ms). Endless where it does not tell."""
-    try:
-        with open("/proc/stat", "rb") as file:
-            user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
-    except (OSError, ValueError):
-        return math.inf
-    ticks = user + nice + system + irq + softirq + steal
-    return ticks * 1e9 / os.sysconf("SC_CLK_TCK") - time.process_time_ns()
 
 
 # --- leaks ---
@@ -199,10 +302,18 @@ class Held:
     system_threads: int
     """Those that Python does not know of among them."""
     files: int
-    widgets: int
-    objects: int
-    """In the window, Qt's own count."""
+    widgets: collections.Counter[str]
+    """By class; without the rows of tables, of which there are as many as the last line had outputs and models."""
+    objects: collections.Counter[str]
+    """In the window, Qt's own count, by class; without those that a label makes of its words once it has some."""
+    python: collections.Counter[str]
+    """What Python's collector knows of, by type."""
     resident_mb: float
+
+    def __str__(self) -> str:
+        counts = {"widgets": self.widgets, "objects": self.objects, "of Python": self.python}
+        sums = ", ".join(f"{count.total()} {name}" for name, count in counts.items())
+        return f"{len(self.threads)} threads ({self.system_threads} of the system), {self.files} files, {sums}, {self.resident_mb:.0f} MB"
 
     @classmethod
     def now(cls, window: Window) -> Held:
@@ -214,10 +325,19 @@ class Held:
             tuple(sorted(thread.name for thread in threading.enumerate() if thread.name not in workers)),
             (len(os.listdir("/proc/self/task")) if linux else threading.active_count()) - len(workers),
             len(os.listdir("/proc/self/fd")) if linux else 0,
-            len(QApplication.allWidgets()),
-            len(window.findChildren(QObject)),
+            collections.Counter(type(widget).__name__ for widget in QApplication.allWidgets() if not isinstance(widget.parent(), Table)),
+            collections.Counter(type(found).__name__ for found in window.findChildren(QObject) if not _is_within_words(found)),
+            collections.Counter(f"{type(found).__module__}.{type(found).__qualname__}" for found in gc.get_objects()),
             resident_mb() if linux else 0.0,
         )
+
+
+def _is_within_words(found: QObject) -> bool:
+    """…or a row of a table."""
+    above = found.parent()
+    while above is not None and not isinstance(above, QLabel | Table):
+        above = above.parent()
+    return above is not None
 
 
 def give_back_memory() -> None:
@@ -231,12 +351,6 @@ def give_back_memory() -> None:
 def resident_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def slope(values: list[float]) -> float:
-    """Of the line through equally spaced ``values``, by the median of all pairs (Theil and Sen): one that lies far out changes nothing."""
-    steps = sorted((b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(enumerate(values), 2))
-    return steps[len(steps) // 2] if steps else 0.0
 
 
 # --- errors ---
@@ -276,6 +390,7 @@ class Monkey:
         self._recordings = itertools.count()
         self._servers: list[socket.socket] = []
         self._begun: list[tuple[int, Step]] = []
+        self.metronome = Metronome(folder / "late")
         self._pictures = 0
         self.stamps = Stamps(lambda: window.control.studio.settings)
         window.control.studio._further_sinks += (self.stamps,)
@@ -320,6 +435,7 @@ class Monkey:
 
     def close(self) -> None:
         self._close_servers()
+        self.metronome.close()
 
     def do(self, step: Step) -> None:
         self._begun.append((time.monotonic_ns(), step))
@@ -336,10 +452,10 @@ class Monkey:
 
     def rest(self) -> Held:
         """Stops, sets all back, waits until nothing is under way, and counts."""
-        self._stop(None)
-        self._until(lambda: self.window.state is LiveState.IDLE, "it has stopped")
-        self._close_servers()
         window = self.window
+        self._until_workers_rest()  # a preset that is still being read is worn later, and may take a new line
+        self._until(self._has_stopped, "it has stopped")
+        self._close_servers()
         window.apply(lambda _: self._rest_settings)
         window.pages.open(0)
         window.say("")
@@ -348,20 +464,29 @@ class Monkey:
         window.preview.set_split(None)
         window.resize(1280, 820)
         self._until_settled()
-        for worker in window.bench._workers.values():
+        self._until_workers_rest()
+        return Held.now(window)
+
+    def _until_workers_rest(self) -> None:
+        for worker in self.window.bench._workers.values():
             done: list[object] = []
             worker.run(lambda: None, done.append, done.append)
             self._until(lambda: bool(done), "the workers have nothing to do")  # noqa: B023  called at once
-        return Held.now(window)
+
+    def _has_stopped(self) -> bool:
+        """The button does nothing while a line gives way to the next: it is pressed again."""
+        self._stop(None)
+        return self.window.state is LiveState.IDLE and not self.window.control.busy
 
     def stalls(self) -> list[str]:
         """One sentence each."""
         return [
-            f"run {number}: {hole.pictures} pictures that were due did not come after picture {hole.before.number}; "
-            f"it took {hole.before.marks_ms} ms, the next {hole.after.marks_ms}, and came {self._before(hole.after.at_ns)}"
+            f"run {number}: {hole.pictures} pictures that were due did not come after picture {hole.before.number}, {hole.excused:.1f} of "
+            f"them excused ({hole.before.machine.words(hole.after.machine)}); it took {hole.before.marks_ms} ms, the next "
+            f"{hole.after.marks_ms}, and came {self._before(hole.after.at_ns)}"
             for number, run in enumerate(self.stamps.runs)
-            for hole in run.holes()
-            if hole.is_stall and hole.can_be_judged
+            for hole in run.holes(self.metronome.late())
+            if hole.is_stall
         ]
 
     def _before(self, at_ns: int) -> str:
@@ -395,6 +520,12 @@ class Monkey:
     def _press_live(self) -> None:
         self.window.live_button.click()
 
+    def _take(self, spec: str) -> None:
+        """Another input; the same changes nothing."""
+        if spec != self.window.settings.input.spec:
+            self.stamps.give_up()
+        self.window.camera.take(spec)
+
     def _key(self, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
         QTest.keyClick(self.window, key, modifier)
 
@@ -413,14 +544,15 @@ class Monkey:
         self._press_live()
 
     def _camera(self, spec: str) -> None:
-        self.window.camera.take(spec)
+        self._take(spec)
 
     def _unplug(self, _: None) -> None:
-        """…and another is plugged in."""
-        self.window.camera.take(UNPLUGGED)
+        """…and another is plugged in. A preset that is still being read would plug in its own."""
+        self._until_workers_rest()
+        self._take(UNPLUGGED)
         self._until_settled()
         self._until(lambda: self.window.state is LiveState.IDLE, "the line has ended")
-        self.window.camera.take(CAMERAS[0])
+        self._take(CAMERAS[0])
 
     def _face(self, number: int) -> None:
         self._key({1: Qt.Key.Key_1, 2: Qt.Key.Key_2}[number])
@@ -453,6 +585,8 @@ class Monkey:
         self._change("look", detector=name)
 
     def _preset(self, name: str) -> None:
+        if Presets().load(name).input not in (None, self.window.settings.input):
+            self.stamps.give_up()
         self.window.presets.wear(name)
 
     def _undo(self, _: None) -> None:

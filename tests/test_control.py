@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 import pytest
-from conftest import HOPPER, ROOT
+from conftest import HOPPER
 from PIL import Image
 
 pytest.importorskip("aiohttp")
 pytest.importorskip("prometheus_client")
+
+from control_kit import SMALL, TOKEN, begun, ffrt, serving
 
 from app.control.messages import BODY_BYTES_MAX
 from app.control.server import ControlServer
@@ -27,21 +26,12 @@ from app.session import LiveSession
 from app.settings import InputSettings, OutputSettings, Settings
 from app.studio import Studio
 
-TOKEN = "a-token-of-the-test"
-SMALL = Settings(input=InputSettings(spec="synthetic:size=320x180,fps=30"), output=OutputSettings(null=True))
-CHILD = [sys.executable, "-c", "from app.main import main; main()"]
-
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ControlServer]:
     monkeypatch.setenv("FFRT_CONFIG", str(tmp_path))
-    studio = Studio(SMALL)
-    made = ControlServer(ControlService(studio), TOKEN, 0)
-    made.start()
-    yield made
-    studio.stop()
-    made.close()
-    studio.stop()
+    with serving() as made:
+        yield made
 
 
 def ask(server: ControlServer, method: str, path: str, **options: object) -> httpx.Response:
@@ -107,9 +97,8 @@ class Child:
     """An `ffrt --headless --control 0`, and `ffrt ctl` beside it."""
 
     def __init__(self, folder: Path, *words: str) -> None:
-        self._environment = {**os.environ, "FFRT_CONFIG": str(folder), "PYTHONPATH": str(ROOT)}
-        run = [*CHILD, "--headless", "--control", "0", *words]
-        self.process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self._environment)
+        self._folder = folder
+        self.process = begun(folder, "--headless", "--control", "0", *words)
         self.hears("control: http")
 
     def hears(self, words: str) -> None:
@@ -120,8 +109,7 @@ class Child:
 
     def ctl(self, *words: str) -> tuple[int, str, str]:
         """Status, what was answered, what was said beside."""
-        call = [*CHILD, "ctl", *words]
-        done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False, env=self._environment)
+        done = ffrt(self._folder, "ctl", *words)
         return done.returncode, done.stdout, done.stderr
 
     def answer(self, *words: str) -> dict[str, Any]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import itertools
 import json
 import os
 import socket
 import struct
+import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,18 +25,14 @@ pytest.importorskip("aiohttp")
 pytest.importorskip("prometheus_client")
 
 import aiohttp
+from control_kit import PATIENCE_S, SMALL, TOKEN, serving
 
 from app.control import server as server_module
+from app.control import visitors
 from app.control.guard import SECOND_NS, RateLimit
 from app.control.messages import BODY_BYTES_MAX
 from app.control.server import BURST, CLIENTS_MAX, STRANGERS_BURST, ControlServer
-from app.control.service import ControlService
-from app.settings import InputSettings, OutputSettings, Settings
-from app.studio import Studio
-
-TOKEN = "a-token-of-the-test"
-SMALL = Settings(input=InputSettings(spec="synthetic:size=320x180,fps=30"), output=OutputSettings(null=True))
-PATIENCE_S = 60.0
+from app.control.visitors import VISITORS_MAX
 
 Talk = Callable[[aiohttp.ClientWebSocketResponse], Awaitable[Any]]
 
@@ -40,13 +40,8 @@ Talk = Callable[[aiohttp.ClientWebSocketResponse], Awaitable[Any]]
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ControlServer]:
     monkeypatch.setenv("FFRT_CONFIG", str(tmp_path))
-    studio = Studio(SMALL)
-    made = ControlServer(ControlService(studio), TOKEN, 0)
-    made.start()
-    yield made
-    studio.stop()
-    made.close()
-    studio.stop()
+    with serving() as made:
+        yield made
 
 
 def talk(server: ControlServer, what: Talk, **headers: str) -> Any:
@@ -387,6 +382,144 @@ def test_too_many_messages_are_answered_so_and_a_stop_is_obeyed(server: ControlS
         assert refused
 
     talk(server, what)
+
+
+# --- connections that say nothing, or too slowly ---
+
+
+def head(server: ControlServer, request: str = "GET /v1/state", token: str = TOKEN, length: int | None = None) -> bytes:
+    lines = [f"{request} HTTP/1.1", f"Host: 127.0.0.1:{server.port}", f"Authorization: Bearer {token}"]
+    return "\r\n".join([*lines, *([] if length is None else [f"Content-Length: {length}"]), "", ""]).encode()
+
+
+def call(server: ControlServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), PATIENCE_S)
+
+
+def heard_to_the_end(client: socket.socket) -> bytes:
+    """What came until the server closed the connection."""
+    heard = bytearray()
+    with contextlib.suppress(ConnectionResetError):
+        while part := client.recv(65536):
+            heard += part
+    return bytes(heard)
+
+
+def is_served(server: ControlServer) -> bool:
+    with call(server) as client:
+        client.sendall(head(server))
+        return client.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+@contextlib.contextmanager
+def many(server: ControlServer, count: int, said: bytes = b"") -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(call(server)) for _ in range(count)]
+        for client in clients:
+            with contextlib.suppress(ConnectionError):  # one that had to make room already
+                client.sendall(said)
+        yield clients
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /v1/sta", b"\x16\x03\x01"], ids=["nothing", "half a line", "another protocol"])
+def test_however_many_hold_a_connection_a_friend_is_served_and_who_listens_stays(said: bytes, server: ControlServer) -> None:
+    async def what(client: aiohttp.ClientWebSocketResponse) -> None:
+        await asyncio.to_thread(hold_many)
+        assert await is_well(client)
+
+    def hold_many() -> None:
+        with many(server, 3 * VISITORS_MAX, said):
+            assert is_served(server)
+            assert len(server._visitors._visitors) <= VISITORS_MAX
+
+    talk(server, what)
+
+
+def test_a_request_under_way_is_not_put_out_for_others(server: ControlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """…however long it takes: a start may wait for its camera."""
+    begun, goes_on = threading.Event(), threading.Event()
+    state = server._service.state
+
+    def slow(command: Any) -> Any:
+        begun.set()
+        assert goes_on.wait(PATIENCE_S)
+        return state()
+
+    monkeypatch.setattr(visitors, "SILENT_S", 0.0)
+    monkeypatch.setattr(server._service, "obey", slow)
+    with call(server) as client:
+        client.sendall(head(server, "POST /v1/stop", length=0))
+        assert begun.wait(PATIENCE_S)
+        with many(server, 2 * VISITORS_MAX) as others:
+            assert [heard_to_the_end(other) for other in others] == [b""] * len(others), "who says nothing is let go meanwhile"
+        goes_on.set()
+        assert client.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("said", ["", "GET /v1/state HTTP/1.1\r\nHost: 127.0.0.1", "POST"], ids=["nothing", "half a head", "a word"])
+def test_who_does_not_come_to_the_point_is_let_go(said: str, server: ControlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "SILENT_S", 0.2)
+    with call(server) as client:
+        client.sendall(said.encode())
+        assert heard_to_the_end(client) == b""
+    assert is_served(server)
+
+
+def test_one_that_sends_a_letter_at_a_time_is_let_go(server: ControlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "SILENT_S", 0.5)
+    with call(server) as client, pytest.raises(ConnectionError):
+        send_slowly(client, b"GET /v1/state HTTP/1.1\r\nX: ")
+
+
+def send_slowly(client: socket.socket, text: bytes) -> None:
+    """For ever. Raises ``ConnectionError`` once the server has closed the connection."""
+    client.settimeout(0.01)
+    for letter in itertools.cycle(text):
+        client.sendall(bytes([letter]))
+        with contextlib.suppress(TimeoutError):
+            if not client.recv(1):
+                raise ConnectionResetError
+
+
+def test_a_body_that_comes_too_slowly_is_given_up(server: ControlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "BODY_S", 0.2)
+    with call(server) as client:
+        client.sendall(head(server, "POST /v1/identity", length=50) + b'{"face": "hopper"')
+        answer = heard_to_the_end(client)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"not whole after 0.2 s" in answer
+    assert server._service.studio.settings == SMALL
+
+
+def test_one_that_asks_and_takes_no_answer_is_let_go(server: ControlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "SILENT_S", 0.5)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        client.settimeout(PATIENCE_S)
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(head(server, "GET /v1/schema") * (BURST - 10))
+        for _ in range(1000):
+            if not server._visitors._visitors:
+                break
+            time.sleep(0.05)
+        assert not server._visitors._visitors
+    assert is_served(server)
+
+
+@pytest.mark.parametrize(
+    "line", ["GET /" + "x" * 20_000, "GET /v1/state HTTP/1.1\r\n" + "X: y\r\n" * 2000], ids=["a long line", "many lines"]
+)
+def test_a_head_that_is_too_long_is_refused(line: str, server: ControlServer) -> None:
+    with call(server) as client:
+        client.sendall(line.encode() + b"\r\n\r\n")
+        assert b" 400 " in heard_to_the_end(client).partition(b"\r\n")[0]
+    assert is_served(server)
+
+
+def test_with_a_wrong_token_the_connection_ends(server: ControlServer) -> None:
+    with call(server) as client:
+        client.sendall(head(server, token="guess"))
+        assert heard_to_the_end(client).startswith(b"HTTP/1.1 401")
 
 
 def test_a_body_that_is_never_finished_changes_nothing(server: ControlServer) -> None:

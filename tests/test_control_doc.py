@@ -18,6 +18,8 @@ from conftest import ROOT
 pytest.importorskip("aiohttp")
 pytest.importorskip("prometheus_client")
 
+from control_kit import SMALL, serving
+
 from app.control import guard
 from app.control.messages import State
 from app.control.openapi import QUESTIONS, REFUSALS, commands, document
@@ -26,11 +28,9 @@ from app.control.server import CLIENTS_MAX, PER_S, SEND_S, ControlServer
 from app.control.service import ControlService
 from app.instance import announce_control
 from app.live_options import CONTROL_PORT
-from app.settings import InputSettings, OutputSettings, Settings
 from app.studio import Studio
 
 TEXT = (ROOT / "docs" / "control.md").read_text(encoding="utf-8")
-SMALL = Settings(input=InputSettings(spec="synthetic:size=320x180,fps=30"), output=OutputSettings(null=True))
 
 
 def examples(language: str) -> list[str]:
@@ -41,14 +41,9 @@ def examples(language: str) -> list[str]:
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ControlServer]:
     """With the user's own token and announced, as `--control` has it."""
     monkeypatch.setenv("FFRT_CONFIG", str(tmp_path / "config"))
-    studio = Studio(SMALL)
-    made = ControlServer(ControlService(studio), guard.token(), 0)
-    made.start()
-    announce_control(made.port)
-    yield made
-    studio.stop()
-    made.close()
-    studio.stop()
+    with serving(guard.token()) as made:
+        announce_control(made.port)
+        yield made
 
 
 def run_example(program: list[str], text: str, server: ControlServer, folder: Path) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ pytest.importorskip("pytestqt")
 pytest.importorskip("aiohttp")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from conftest import ROOT
+from control_kit import begun, ffrt
 
 from app.control.client import ControlClient
 from app.errors import ControlError
@@ -31,7 +29,6 @@ from app.settings import InputSettings, Settings
 from app.state import State
 
 PATIENCE_MS = 60_000
-CHILD = [sys.executable, "-c", "from app.main import main; main()"]
 
 
 @pytest.fixture
@@ -116,23 +113,17 @@ def test_only_who_asks_for_nothing_gets_the_window_as_it_was_left(words: str, no
 
 
 def test_a_window_of_its_own_is_driven_by_ctl_and_a_second_one_brings_it_forward(tmp_path: Path) -> None:
-    environment = {**os.environ, "FFRT_CONFIG": str(tmp_path), "PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
     (tmp_path / "consent.json").write_text('{"agreed": true}')
-    run = [*CHILD, "--control", "0", "--input", "synthetic:size=320x180,fps=30"]
-    child = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-
-    def ffrt(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*CHILD, *words], capture_output=True, text=True, timeout=60, check=False, env=environment)
-
+    child = begun(tmp_path, "--control", "0", "--input", "synthetic:size=320x180,fps=30")
     try:
         while not (tmp_path / "control.json").exists():
             assert child.poll() is None
-        started = ffrt("ctl", "start", "--json")
+        started = ffrt(tmp_path, "ctl", "start", "--json")
         assert json.loads(started.stdout)["state"] == "live", started.stderr
-        second = ffrt()
+        second = ffrt(tmp_path)
         assert second.returncode == 1
         assert "brought to the front" in second.stderr
-        assert ffrt("ctl", "quit").returncode == 0
+        assert ffrt(tmp_path, "ctl", "quit").returncode == 0
         assert child.wait(60) == 0
         assert not (tmp_path / "control.json").exists()
         assert not (tmp_path / "window.json").exists()

@@ -141,7 +141,7 @@ def test_export_import_remove(tmp_path: Path) -> None:
         presets.remove("a")
     with pytest.raises(PresetError, match="does not exist"):
         presets.import_file(tmp_path / "none.toml")
-    assert not list((tmp_path / "presets").glob("*.part"))
+    assert not list((tmp_path / "presets").glob("*.unfinished"))
 
 
 def test_the_folder_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

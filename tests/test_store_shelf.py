@@ -191,7 +191,7 @@ def test_a_write_that_fails_leaves_the_old_file(shelf: Shelf, tmp_path: Path, mo
     with pytest.raises(ModelError, match="no space left"), shelf.writing():
         shelf.write_atomically(shelf.folder / "x", b"new")
     assert shelf.cards() == [taken]
-    assert not [path for path in shelf.folder.iterdir() if path.name.endswith(".part")]
+    assert not [path for path in shelf.folder.iterdir() if path.name.endswith((".part", ".unfinished"))]
 
 
 def test_too_little_space_is_said_before(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,3 +100,55 @@ def test_the_bench_of_the_window_measures(start: Start, tmp_path: Path) -> None:
     assert found["lane_ms"]["p50"] > 0, "before | after is on, so the lane makes a copy"
     assert set(found["limits"]) <= set(found)
     assert "share of a core" in said
+
+
+PROGRAM = """
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.gui.trouble import TroublePage
+from app.gui.window import Window
+from app.main import main
+
+def look_at(page):
+    print(page.words.text(), page.text.toPlainText(), flush=True)
+    page.on.click()
+    QApplication.closeAllWindows()
+
+def after(method, act):
+    def both(self, *given, **named):
+        result = method(self, *given, **named)
+        act(self)
+        return result
+    return both
+
+TroublePage.tell = after(TroublePage.tell, lambda page: QTimer.singleShot(0, lambda: look_at(page)))
+"""
+
+IN_A_SLOT = """
+Window.__init__ = after(Window.__init__, lambda window: QTimer.singleShot(0, lambda: 1 / 0))
+main()
+"""
+
+AT_THE_START = """
+def exec_and_look(page, real=TroublePage.exec):
+    QTimer.singleShot(0, lambda: look_at(page))
+    return real(page)
+
+TroublePage.exec = exec_and_look
+Window.__init__ = lambda self, *given, **named: 1 / 0
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "status"), [(IN_A_SLOT, "The line is not live.", 0), (AT_THE_START, "ffrt could not be started.", 1)]
+)
+def test_an_exception_in_a_slot_or_at_the_start_is_shown(fault: str, words: str, status: int, tmp_path: Path) -> None:
+    (tmp_path / "consent.json").write_text('{"agreed": true}')
+    environment = {**os.environ, "FFRT_CONFIG": str(tmp_path), "PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen", "LANG": "C.UTF-8"}
+    command = [sys.executable, "-c", PROGRAM + fault, *SMALL]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE_S, check=False)
+    assert words in done.stdout, done.stderr
+    assert "ZeroDivisionError" in done.stdout
+    assert done.returncode == status

@@ -19,6 +19,7 @@ REFUSALS = {
     401: "The token is missing or wrong.",
     403: "It came from a page in a browser, or to another name than this machine's own.",
     404: "There is no such address, preset or face.",
+    408: "The message was not whole in time.",
     409: "Only a line that is live can do that, or only a window.",
     413: "The message is too long.",
     422: "It could not be done: the sentence says why and what to do.",

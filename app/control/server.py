@@ -28,6 +28,7 @@ from app.control.messages import (
     read_command,
 )
 from app.control.service import ControlService
+from app.control.visitors import Visitors
 from app.errors import AppError, ControlError, NotLiveError, StoreError, UsageError
 from engines.errors import EngineError
 from rt.clock import MonotonicClock
@@ -36,6 +37,14 @@ from rt.errors import RtError
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+BACKLOG = 32
+"""Connections that wait to be taken."""
+
+BODY_S = 5.0
+"""A message that is not whole after so long is given up."""
 
 LOOK_S = 0.2
 """From one look at the state to the next: a change made elsewhere is told after so long."""
@@ -88,6 +97,7 @@ class ControlServer:
         self._closing = False
         self._clients: dict[web.WebSocketResponse, web.Request] = {}
         self._news = _News()
+        self._visitors: Visitors
 
     def start(self) -> None:
         """Returns once it listens. Raises ``ControlError`` for a port that cannot be had."""
@@ -133,45 +143,53 @@ class ControlServer:
             application.router.add_get(f"/v1/{name}", answers[name])
         for name in openapi.commands():
             application.router.add_post(f"/v1/{name}", self._post)
-        runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0, lingering_time=1.0)
         await runner.setup()
-        watcher, end = asyncio.create_task(self._watch()), asyncio.create_task(self._end.wait())
+        assert self._socket is not None
+        assert runner.server is not None
+        self._visitors = Visitors(runner.server)
+        tasks = [asyncio.create_task(work) for work in (self._visitors.take(self._socket), self._watch(), self._end.wait())]
         try:
-            assert self._socket is not None
-            await web.SockSite(runner, self._socket, backlog=32).start()
-            await asyncio.wait((watcher, end), return_when=asyncio.FIRST_COMPLETED)
-            if watcher.done():
-                watcher.result()  # raises what broke it
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()  # raises what broke it
         finally:
             self._closing = True
-            watcher.cancel()
-            end.cancel()
+            for task in tasks:
+                task.cancel()
             await asyncio.gather(*map(self._dismiss, tuple(self._clients)), return_exceptions=True)
             await runner.cleanup()
-            await asyncio.gather(watcher, end, *self._under_way, return_exceptions=True)
+            await asyncio.gather(*tasks, *self._under_way, return_exceptions=True)
 
     async def _dismiss(self, client: web.WebSocketResponse) -> None:
         with contextlib.suppress(TimeoutError, ConnectionError):
             await asyncio.wait_for(client.close(code=WSCloseCode.GOING_AWAY, message=b"ffrt ends"), 1.0)
 
     @web.middleware
-    async def _guard(self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Who may not, or asks for too much, is told in one sentence; so is what went wrong."""
         foreign = refusal(request.headers, self.port)
         known = foreign is None and has_token(request.headers, self._token)
         is_stop = known and request.path == "/v1/stop"  # never refused for being one too many
         if not (self._friends if known else self._strangers).take() and not is_stop:
-            return _failure(429, "too many requests; ask less often", {"Retry-After": "1"})
+            answer = _failure(429, "too many requests; ask less often", {"Retry-After": "1"})
+            return answer if known else _goodbye(answer)
         if foreign is not None:
-            return _failure(403, foreign)
+            return _goodbye(_failure(403, foreign))
         if not known:
-            return _failure(
-                401,
-                "the token is missing or wrong; `ffrt ctl token` says where it lies; send it as `Authorization: Bearer TOKEN`",
-                {"WWW-Authenticate": "Bearer"},
+            return _goodbye(
+                _failure(
+                    401,
+                    "the token is missing or wrong; `ffrt ctl token` says where it lies; send it as `Authorization: Bearer TOKEN`",
+                    {"WWW-Authenticate": "Bearer"},
+                )
             )
         if self._closing:
             return _failure(503, "ffrt ends")
+        with self._visitors.attending(request.transport):
+            return await self._handled(request, handler)
+
+    async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except web.HTTPRequestEntityTooLarge:
@@ -208,7 +226,11 @@ class ControlServer:
         return web.json_response(openapi.document())
 
     async def _post(self, request: web.Request) -> web.Response:
-        return _json(await self._obey(read_command(await request.read(), request.path.rpartition("/")[2])))
+        try:
+            body = await asyncio.wait_for(request.read(), BODY_S)
+        except TimeoutError:
+            return _goodbye(_failure(408, f"the message was not whole after {BODY_S:g} s; send it at once"))
+        return _json(await self._obey(read_command(body, request.path.rpartition("/")[2])))
 
     async def _obey(self, command: Command) -> State:
         """A stop always finds a place: it is what ends a start that waits."""
@@ -325,6 +347,7 @@ class ControlServer:
         looks, before = 0, None
         while True:
             await asyncio.sleep(LOOK_S)
+            self._visitors.dismiss_silent()
             if not self._clients:
                 self._news.state, before = None, None
                 continue
@@ -386,7 +409,8 @@ def _listen(port: int) -> socket.socket:
         else:  # a port that was closed a moment ago is free
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((HOST, port))
-        made.listen(32)
+        made.listen(BACKLOG)
+        made.setblocking(False)
     except (OSError, OverflowError) as error:
         made.close()
         reason = getattr(error, "strerror", None) or error
@@ -398,6 +422,12 @@ def _listen(port: int) -> socket.socket:
 
 def _json(message: State) -> web.Response:
     return web.json_response(text=message.model_dump_json())
+
+
+def _goodbye(answer: web.Response) -> web.Response:
+    """…after which the connection is closed."""
+    answer.force_close()
+    return answer
 
 
 def _failure(status: int, error: str, headers: dict[str, str] | None = None) -> web.Response:

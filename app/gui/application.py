@@ -6,20 +6,23 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 
 import cv2  # noqa: F401  sets Qt's variables for a Qt of its own, which are taken back below
 from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTimer, QTranslator
 from PySide6.QtWidgets import QApplication
 
+from app.diagnostics import diagnostics
 from app.gui import Opening, theme
 from app.gui.consent import ask_once, consent_file
 from app.gui.memory import restored
 from app.gui.outside import Outside
 from app.gui.tray import Tray
-from app.gui.trouble import Trouble
+from app.gui.trouble import Trouble, told
 from app.gui.watchdog import Watchdog
 from app.gui.window import Window
 from app.gui.words import Words, system_language
+from app.leftovers import sweep_leftovers
 from app.live_options import CONTROL_PORT
 from app.settings import Settings
 from app.state import State, StateFile
@@ -41,12 +44,14 @@ def run(settings: Settings, opening: Opening) -> int:
     theme.apply(application, chosen)
     if not ask_once(consent_file()):
         return 0
-    window = Window(
-        restored(settings, state) if opening.restore else settings,
-        chosen,
-        choose_camera=opening.restore and state.camera is None,
-        memory=(file, state),
-    )
+    with told(partial(diagnostics, settings)):
+        window = Window(
+            restored(settings, state) if opening.restore else settings,
+            chosen,
+            choose_camera=opening.restore and state.camera is None,
+            memory=(file, state),
+        )
+    window.bench.worker("state").run(sweep_leftovers, lambda _: None, window.tell_trouble)
     trouble = Trouble()
     trouble.happened.connect(window.tell_trouble)
     tray = Tray(lambda: chosen, lambda: bring_back(window), window.toggle_live, lambda: leave(application, window))

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 PULSE_S = 0.5
 """From one look at the numbers to the next."""
 
+AGAIN_S = 30.0
+"""A line that breaks unexpectedly is followed by another, unless one before it did so less than this ago."""
+
 Change = Callable[[Settings], Settings]
 """What a person wants to be different, whatever else has changed meanwhile."""
 
@@ -95,15 +98,16 @@ class LiveControl(QObject):
     def __init__(self, settings: Settings, preview: PreviewSink) -> None:
         super().__init__()
         self.preview = preview
-        self.studio = Studio(settings, witness=preview, further_sinks=(preview,), changed=self._tell_state)
+        self.studio = Studio(settings, witness=preview, further_sinks=(preview,), changed=self._tell_state, failed=self._tell_failure)
         self._clock = MonotonicClock()
         self._woken = threading.Condition()
         self._changes: list[Change] = []  # guarded by _woken, as are the next three
         self._is_working = False
         self._live_wish: bool | None = None
         self._closing = False
-        self._told: Settings | None = settings  # the control's thread, as is the next
+        self._told: Settings | None = settings  # the control's thread, as are the next two
         self._live_since_ns: int | None = None
+        self._broke_ns: int | None = None
         self._thread = threading.Thread(target=self._loop, name="live-control", daemon=True)
         self._thread.start()
 
@@ -144,6 +148,11 @@ class LiveControl(QObject):
     def _tell_state(self, state: StudioState) -> None:
         """On whichever thread moved the Studio."""
         self.state_changed.emit(SHOWN_AS[state])
+
+    def _tell_failure(self, why: str) -> None:
+        """On the same; what the control itself asked for, it tells itself."""
+        if threading.current_thread() is not self._thread:
+            self.failed.emit(why)
 
     # --- the control's thread ---
 
@@ -213,13 +222,27 @@ class LiveControl(QObject):
         if session is None:
             return
         if state is StudioState.ENDED:
-            error = self.studio.error
-            self.studio.stop()
-            self.ended.emit(error or "")
+            self._mind_the_end(session)
         elif state is StudioState.STOPPING or self._time_is_up():
             self.studio.stop()  # whoever asked for the end did not wait for it
         elif state is StudioState.LIVE:
             self.pulsed.emit(self._pulse(session))
+
+    def _mind_the_end(self, session: LiveSession) -> None:
+        """What nobody expected ends one line, and another goes on; where that happens again at once, it would for ever."""
+        cause, why = session.line.error, self.studio.error or ""
+        self.studio.stop()
+        if cause is None or isinstance(cause, KNOWN):
+            self.ended.emit(why)
+            return
+        log.error("the line broke unexpectedly", exc_info=cause)
+        now_ns = self._clock.now_ns()
+        again = self._broke_ns is None or now_ns - self._broke_ns >= AGAIN_S * 1e9
+        self._broke_ns = now_ns
+        if again:
+            self._start()
+        else:
+            self.ended.emit(shown_error(cause))
 
     def _time_is_up(self) -> bool:
         seconds = self.studio.settings.run.seconds

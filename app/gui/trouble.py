@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -17,8 +18,13 @@ from app.gui.words import tr
 log = logging.getLogger(__name__)
 
 
+OURS = ("app", "rt", "engines")
+"""Packages whose logs are listened to: what others log may be what a stranger sent them."""
+
+
 class Trouble(QObject):
-    """Hears of every exception that nobody caught: on the window's thread (slots of Qt among them) and on any other."""
+    """Hears of every exception that nobody expected, on any thread: those that nobody caught (in slots of Qt, in threads), and those that
+    were caught so that the rest goes on (a sink, the line, a job, the control interface), which whoever caught them logs."""
 
     happened = Signal(object)
     """The exception; on the window's thread."""
@@ -26,11 +32,15 @@ class Trouble(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._before = sys.excepthook, threading.excepthook
+        self._last = (0, 0)
+        self._log = _Listener(self._tell)
+        logging.getLogger().addHandler(self._log)
         sys.excepthook = self._main
         threading.excepthook = self._thread
 
     def close(self) -> None:
         """The hooks are again what they were."""
+        logging.getLogger().removeHandler(self._log)
         sys.excepthook, threading.excepthook = self._before
 
     def _main(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -45,13 +55,31 @@ class Trouble(QObject):
 
     def _note(self, error: BaseException) -> None:
         log.error("unexpected", exc_info=error)
-        self.happened.emit(error)
+
+    def _tell(self, error: BaseException) -> None:
+        """Once, however many log it on its way."""
+        which = id(error), id(error.__traceback__)  # the error itself would keep all that its frames hold
+        if which != self._last:
+            self._last = which
+            self.happened.emit(error)
+
+
+class _Listener(logging.Handler):
+    """Of errors with an exception."""
+
+    def __init__(self, tell: Callable[[BaseException], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1] is not None and record.name.partition(".")[0] in OURS:
+            self._tell(record.exc_info[1])
 
 
 class TroublePage(QDialog):
     """One for all: what happens while it is open is counted."""
 
-    def __init__(self, parent: QWidget, describe: Callable[[BaseException], str]) -> None:
+    def __init__(self, parent: QWidget | None, describe: Callable[[BaseException], str]) -> None:
         """``describe``: the text for whoever mends it, without anything personal."""
         super().__init__(parent)
         self.setObjectName("page")
@@ -69,14 +97,14 @@ class TroublePage(QDialog):
         self.text.setAccessibleName(tr("Report"))
         self.copy = QPushButton(tr("Copy the report"))
         self.copy.clicked.connect(self._copy)
-        on = QPushButton(tr("Go on"))
-        on.setObjectName("primary")
-        on.setDefault(True)
-        on.clicked.connect(self.accept)
+        self.on = QPushButton(tr("Go on"))
+        self.on.setObjectName("primary")
+        self.on.setDefault(True)
+        self.on.clicked.connect(self.accept)
         row = QHBoxLayout()
         row.addWidget(self.copy)
         row.addStretch(1)
-        row.addWidget(on)
+        row.addWidget(self.on)
         column = QVBoxLayout(self)
         column.setContentsMargins(28, 24, 28, 24)
         column.setSpacing(14)
@@ -89,14 +117,30 @@ class TroublePage(QDialog):
         """Opens the page, or counts one more on it."""
         self._count += 1
         if self._count == 1:
-            self.text.setPlainText(self._describe(error))
-        state = tr("The line is live and goes on.") if live else tr("The line is not live.")
-        several = "" if self._count == 1 else tr("It happened {count} times.").format(count=self._count)
-        ask = tr("The report below names no person, no file and no address. Please pass it on to whoever looks after ffrt.")
-        self.words.setText(" ".join(part for part in (state, several, ask) if part))
+            self.text.setPlainText(self._described(error))
+        self.show_state(live)
         self.setWindowModality(Qt.WindowModality.NonModal)
         self.show()
         self.raise_()
+
+    def tell_end(self, error: BaseException) -> None:
+        """Opens the page and waits until it is closed: the program ends then."""
+        self.text.setPlainText(self._described(error))
+        self.words.setText(f"{tr('ffrt could not be started.')} {_ask()}")
+        self.on.setText(tr("Close"))
+        self.exec()
+
+    def show_state(self, live: bool) -> None:
+        """Whether the line goes on, now."""
+        state = tr("The line is live and goes on.") if live else tr("The line is not live.")
+        several = "" if self._count == 1 else tr("It happened {count} times.").format(count=self._count)
+        self.words.setText(" ".join(part for part in (state, several, _ask()) if part))
+
+    def _described(self, error: BaseException) -> str:
+        try:
+            return self._describe(error)
+        except Exception as problem:  # logged it would come here again
+            return f"{type(error).__name__}; the report broke too: {type(problem).__name__}"
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text.toPlainText())
@@ -105,3 +149,17 @@ class TroublePage(QDialog):
     def _forget(self) -> None:
         self._count = 0
         self.copy.setText(tr("Copy the report"))
+
+
+def _ask() -> str:
+    return tr("The report below names no person, no file and no address. Please pass it on to whoever looks after ffrt.")
+
+
+@contextmanager
+def told(describe: Callable[[BaseException], str]) -> Iterator[None]:
+    """Around what the program cannot do without: who started it from a desktop sees no traceback, and is shown the page before it ends."""
+    try:
+        yield
+    except Exception as error:
+        TroublePage(None, describe).tell_end(error)
+        raise

@@ -364,6 +364,8 @@ class Window(QWidget):
         self._list_opening(state)
         self._say_state()
         self.people.setVisible(live)
+        if self._trouble is not None:
+            self._trouble.show_state(live)
         if not live:
             self.comparing.end()
             self.numbers.clear()

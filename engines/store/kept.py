@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from engines.folders import cache_folder
+from engines.unfinished import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +37,4 @@ def kept(sha256: str, what: str, read: Callable[[], np.ndarray]) -> np.ndarray:
 def _write(path: Path, values: np.ndarray) -> None:
     """Whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.save(file, values, allow_pickle=False)
-        os.replace(part, path)
-    finally:
-        with suppress(OSError):  # it is gone where it was renamed
-            os.unlink(part)
+    write_whole(path, lambda file: np.save(file, values, allow_pickle=False))

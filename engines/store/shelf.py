@@ -12,9 +12,8 @@ import json
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from filelock import FileLock, Timeout
 from engines.errors import ModelError
 from engines.family import Graph, ModelFile
 from engines.session import TensorSpec
+from engines.unfinished import settle, sweep, unfinished, write_whole
 
 FOLDER_VARIABLE = "FFRT_MODELS"
 """Environment: the folder of models, instead of the one in the user's data."""
@@ -182,18 +182,14 @@ class Shelf:
         """Copies ``source`` in; ``card.sha256`` must be its hash. Returns the card as it was written. Raises ``ModelError``."""
         with self.writing():
             self.check_space(card.size)
-            handle, name = tempfile.mkstemp(prefix=".import-", suffix=".part", dir=self.folder)
-            part = Path(name)
-            try:
-                with os.fdopen(handle, "wb") as target, source.open("rb") as given:
-                    shutil.copyfileobj(given, target, CHUNK)
-                    target.flush()
-                    os.fsync(target.fileno())
-                if sha256_of(part) != card.sha256:
+            sweep(self.folder)
+            with unfinished(self.folder, "import") as part, source.open("rb") as given:
+                shutil.copyfileobj(given, part, CHUNK)
+                part.flush()
+                if sha256_of(Path(part.name)) != card.sha256:
                     raise ModelError(f"{source} changed while it was copied; import it again when nothing writes to it")
-                return self.place(part, card)
-            finally:
-                part.unlink(missing_ok=True)
+                settle(part)
+                return self.place(Path(part.name), card)
 
     def place(self, part: Path, card: Card) -> Card:
         """Renames a complete, verified file of this folder to its name, and writes its card. Returns the card as it was written."""
@@ -208,17 +204,7 @@ class Shelf:
 
     def write_atomically(self, path: Path, data: bytes) -> None:
         """All of ``data`` or nothing is at ``path`` afterwards, whatever happens meanwhile."""
-        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".card-", suffix=".part", delete=False) as file:
-            try:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-                file.close()
-                os.replace(file.name, path)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(file.name)
-                raise
+        write_whole(path, lambda file: file.write(data))
 
     def check_space(self, needed: int) -> None:
         """Raises ``ModelError`` unless ``needed`` bytes fit on the folder's disk, with some to spare."""

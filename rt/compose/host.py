@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from engines.jit import compiled
-from engines.mask.shapes import Ramp, Shapes, drawn, polygon
+from engines.mask.shapes import Ramp, Shapes, drawn, limit, polygon
 from engines.mesh.regions import OVAL
 from engines.swap.contract import Patch
 
@@ -21,10 +21,12 @@ HIDE_CELLS = 6
 
 
 def warm_up() -> None:
-    """Compiles what the first patch would otherwise wait for."""
+    """Compiles what the first patch, or the first face that is hidden, would otherwise wait for."""
     picture, patch = np.zeros((1, 1, 3), np.uint8), Patch(np.zeros((1, 1, 3), np.uint8), np.zeros((1, 1), np.uint8), 0, 0)
     match_seam(picture, patch)
     blend(picture, patch)
+    sharpen(picture, patch, 1)
+    limit(patch, Shapes(polygon(np.eye(3, 2)), Ramp(0, 1)))
 
 
 def blend(pixels: np.ndarray, patch: Patch, opacity: float = 1.0) -> None:

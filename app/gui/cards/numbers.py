@@ -122,8 +122,8 @@ class NumbersCard(Card):
         self.column.addWidget(self.idle)
 
     def show_pulse(self, pulse: Pulse) -> None:
-        self.idle.hide()
         if self.isVisible():
+            self.idle.hide()
             self.show_numbers(pulse)
 
     def add_age(self, age_ms: float) -> None:

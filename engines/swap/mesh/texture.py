@@ -200,8 +200,9 @@ def _close_mouth(colour: np.ndarray, skin: np.ndarray, mesh: Topology) -> np.nda
 
 def _saturation(colour: np.ndarray) -> np.ndarray:
     """[...] in [0, 1]: how far from grey colours [..., 3] are."""
-    most = colour.max(-1)
-    share: np.ndarray = (most - colour.min(-1)) / (most + LOG_OFFSET)
+    blue, green, red = colour[..., 0], colour[..., 1], colour[..., 2]  # along an axis of three, NumPy takes ten times as long
+    most = np.maximum(np.maximum(blue, green), red)
+    share: np.ndarray = (most - np.minimum(np.minimum(blue, green), red)) / (most + LOG_OFFSET)
     return share
 
 
@@ -213,7 +214,8 @@ def _hair(colour: np.ndarray, skin: np.ndarray, mesh: Topology) -> np.ndarray:
     cheeks = lab[skin]
     typical = np.median(cheeks, 0)
     deviation = np.clip(1.4826 * np.median(np.abs(cheeks - typical), 0), [3, 1.2, 1.2], [6.5, 3.2, 3.2])
-    distance = np.sqrt((((lab - typical) / (deviation * 1.5)) ** 2).sum(2))
+    away = ((lab - typical) / (deviation * 1.5)) ** 2
+    distance = np.sqrt(away[..., 0] + away[..., 1] + away[..., 2])
     y, line = mesh.shape[:, 1], brow_line(mesh.shape)
     forehead = smoothstep(y, line + 0.02, line - 0.10) * smoothstep(mesh.from_brows, 0.03, 0.075)
     temples = smoothstep(mesh.from_oval, 0.32, 0.12) * smoothstep(y, 0.50, 0.30) * (mesh.from_eyes > 0.12)
