@@ -35,6 +35,7 @@ OTHERS: dict[str, Any] = {
     "masks": ("mouth",),
     "regions": (Region.FACE, Region.HAIR),
     "blending": Blending.SEAMLESS,
+    "seam_width": 0.5,
     "colour_match": 0.25,
     "sharpness": 0.75,
     "enhancer": "gfpgan_1.4",

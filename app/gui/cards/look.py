@@ -165,6 +165,8 @@ class EdgeCard(LookCard):
         self.needs = note()
         self.column.addWidget(self.needs)
         self.choice("blending", tr("Seam"), (Choice(value, tr(text)) for value, text in SEAMS.items()))
+        hint = tr("Less ends the face more sharply, more blends it in from further inside.")
+        self.slider("seam_width", tr("Width of the seam"), 0.05, hint)
         self.slider("colour_match", tr("Your colours"), 0.01, tr("0 keeps the face's own colours, 1 gives it your light and skin."))
         self._families: dict[str, str] = {}
         self._masks: tuple[str, ...] = ()
