@@ -16,6 +16,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from conftest import HOPPER
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox
 
 from app.gui import theme
 from app.gui.cards.look import BadgeCard, EdgeCard, LookCard
@@ -72,6 +73,13 @@ def window(qtbot: Any, qapp: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def cards(window: Window) -> list[LookCard]:
     return [card for card in window.cards if isinstance(card, LookCard)]
+
+
+def test_a_list_holds_what_is_offered_and_nothing_else(window: Window, qtbot: Any) -> None:
+    """An entry called None stood in lists that were filled before they knew what is chosen."""
+    qtbot.waitUntil(lambda: not any(worker.is_busy for worker in window.bench._workers.values()), timeout=PATIENCE_MS)
+    entries = [box.itemText(at) for box in window.findChildren(QComboBox) for at in range(box.count()) if box.itemData(at) is None]
+    assert entries.count("None") == 1, "no enhancer"
 
 
 def card(window: Window, kind: type[Any]) -> Any:

@@ -297,9 +297,9 @@ def fill(box: QComboBox, choices: Sequence[Choice], value: Any) -> None:
 
 
 def select(box: QComboBox, value: Any) -> None:
-    """Chooses ``value``; one that is not offered (a model's path, a preset from elsewhere) is added."""
+    """Chooses ``value``; one that is not offered (a model's path, a preset from elsewhere) is added; None is no choice then."""
     at = next((at for at in range(box.count()) if box.itemData(at) == value), -1)
-    if at < 0:
+    if at < 0 and value is not None:
         box.addItem(str(value), value)
         at = box.count() - 1
     box.setCurrentIndex(at)

@@ -52,8 +52,7 @@ class Preview(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setAccessibleName(tr("Preview"))
-        self.setAccessibleDescription(tr("F11 shows it on the whole screen; the arrow keys move the line between before and after."))
+        self.retell()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         self._canvas = make_canvas(self.scene, drawing or os.environ.get(DRAWING_VARIABLE, "auto"))
@@ -66,6 +65,11 @@ class Preview(QWidget):
         QShortcut(QKeySequence(Qt.Key.Key_F11), self, self.toggle_full_screen)
         self._top: QWidget | None = None
         self._watch()
+
+    def retell(self) -> None:
+        """In the language of now."""
+        self.setAccessibleName(tr("Preview"))
+        self.setAccessibleDescription(tr("F11 shows it on the whole screen; the arrow keys move the line between before and after."))
 
     @property
     def drawing(self) -> str:

@@ -210,9 +210,6 @@ class FaceCard(Card):
         photos = set(self._source.photos)
         return next((one for one in self._identities if photos and photos <= {photo.file for photo in one.photos}), None)
 
-    def shut(self) -> None:
-        self.gallery.close()
-
     # --- what comes back ---
 
     def _take(self, identities: tuple[Identity, ...]) -> None:

@@ -65,13 +65,12 @@ class LookCard(PartCard):
 
     offered = Signal(str, str, object)
     """A message, the words of what can be done about it, and what does it."""
-    _fetched = Signal()
 
     def __init__(self, heading: str, bench: Bench) -> None:
         super().__init__(heading, bench, "look")
         self.fetch: QToolButton | None = None
         self._offers: dict[str, tuple[Kind, str | None]] = {}
-        self._fetched.connect(self._reoffer, Qt.ConnectionType.QueuedConnection)
+        bench.fetched.connect(self._reoffer, Qt.ConnectionType.QueuedConnection)
 
     def offer_parts(self, name: str, kind: Kind, none: str | None = None) -> None:
         """Fills the list in behind; ``none``: the words for no part at all. Those that are not here can be fetched by a button."""
@@ -119,7 +118,7 @@ class LookCard(PartCard):
         self.bench.worker("offers").run(look, ask, lambda error: self.said.emit(shown_error(error)))
 
     def _fetch(self, name: str) -> None:
-        fetch_model(self.bench.jobs, name, self._fetched.emit)
+        fetch_model(self.bench.jobs, name, self.bench.fetched.emit)
 
     def _reoffer(self) -> None:
         for name, (kind, none) in self._offers.items():

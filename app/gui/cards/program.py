@@ -28,8 +28,6 @@ class ProgramCard(Card):
 
     def __init__(self, bench: Bench, state: State) -> None:
         super().__init__(tr("Program"), bench)
-        self._settings = Settings()
-        self._shown_language = state.language
         self.language, self.theme = Combo(), Combo()
         languages = [Choice(None, tr("As the system")), *(Choice(code, name) for code, name in LANGUAGES.items())]
         themes = [Choice(None, tr("As the system")), Choice("light", tr("Light")), Choice("dark", tr("Dark"))]
@@ -44,8 +42,6 @@ class ProgramCard(Card):
             box.activated.connect(self._wish(field, box.currentData))
             self.column.addWidget(label)
             self.column.addWidget(box)
-        self.restart = note()
-        self.column.addWidget(self.restart)
         self.minimised, self.live = QCheckBox(tr("Start minimised")), QCheckBox(tr("Go live at the start"))
         for check, on, field in ((self.minimised, state.start_minimised, "start_minimised"), (self.live, state.start_live, "start_live")):
             check.setChecked(on)
@@ -69,8 +65,6 @@ class ProgramCard(Card):
         def wish() -> None:
             chosen = value()
             self.state_wished.emit(lambda state: state.model_copy(update={field: chosen}))
-            if field in ("language", "theme"):
-                show_note(self.restart, tr("From the next start of ffrt on."))
 
         return wish
 
