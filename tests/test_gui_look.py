@@ -17,11 +17,15 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from conftest import HOPPER
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
+from standins.swappers import dfm
 
 from app.gui import theme
+from app.gui.cards.card import changed
 from app.gui.cards.look import BadgeCard, EdgeCard, LookCard
 from app.gui.fields import TextField
+from app.gui.live import LiveState
 from app.gui.window import Window
+from app.models import Models
 from app.offers import Part
 from app.settings import InputSettings, LookSettings, Settings, SourceSettings
 from engines.face_regions import Region
@@ -73,6 +77,37 @@ def window(qtbot: Any, qapp: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def cards(window: Window) -> list[LookCard]:
     return [card for card in window.cards if isinstance(card, LookCard)]
+
+
+@pytest.mark.parametrize("imported", [True, False], ids=["of the shelf", "a file"])
+def test_a_swapper_of_one_person_needs_no_photo(imported: bool, window: Window, qtbot: Any, tmp_path: Path) -> None:
+    """Nobody is told to choose a face, and the gallery says that its faces are not worn."""
+    file = dfm(tmp_path / "person.dfm")
+    if imported:
+        Models().import_file(file)
+    window.apply(changed("source", photos=()))
+    assert "Choose a face" in window.preview.scene.message
+    window.apply(changed("look", swapper="person" if imported else str(file)))
+    qtbot.waitUntil(lambda: window.has_face, timeout=PATIENCE_MS)
+    assert window.preview.scene.message == "Go live to see the picture here."
+    assert "one person alone" in window.face.own.text()
+    window.toggle_live()
+    with qtbot.waitSignal(window.control.pulsed, timeout=PATIENCE_MS):
+        qtbot.waitUntil(lambda: window.state is LiveState.LIVE, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(window.people.chips), timeout=PATIENCE_MS)
+    assert window.message.text() == ""
+    assert "Swapped" in window.people.chips[1].text()
+    window.apply(changed("look", swapper="mesh"))
+    assert not window.has_face
+    assert "No face is chosen" in window.people.chips[1].text()
+    assert window.face.own.isHidden()
+
+
+def test_a_swapper_that_is_not_here_brings_no_face(window: Window, qtbot: Any) -> None:
+    window.apply(changed("source", photos=()))
+    window.apply(changed("look", swapper="nobody"))
+    qtbot.waitUntil(lambda: not any(worker.is_busy for worker in window.bench._workers.values()), timeout=PATIENCE_MS)
+    assert not window.has_face
 
 
 def test_a_list_holds_what_is_offered_and_nothing_else(window: Window, qtbot: Any) -> None:

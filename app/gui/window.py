@@ -39,6 +39,7 @@ from app.gui.live import Change, LiveControl, LiveState, Pulse
 from app.gui.memory import Memory, from_text, to_text
 from app.gui.notice import Notice
 from app.gui.numbers import NumbersBar
+from app.gui.own_faces import OwnFaces
 from app.gui.pages import Pages
 from app.gui.people import PeopleStrip
 from app.gui.preview import Preview
@@ -119,6 +120,8 @@ class Window(QWidget):
         self.preview = Preview(sink, lambda: self._theme)
         self.preview.shown.connect(self._note_age)
         self.preview.face_picked.connect(self._open_menu_of)
+        self.own_faces = OwnFaces(lambda: self.bench.worker("models"))
+        self.own_faces.learned.connect(self._show_settings)
         self._told_control: tuple[str, str] | None = None
         self._said_bare = ""
         self._trouble: TroublePage | None = None
@@ -212,7 +215,7 @@ class Window(QWidget):
         if self.state is not LiveState.IDLE:
             self.control.go(False)
             return
-        if self.settings.source.photos:
+        if self.has_face:
             self.say("")
         else:
             self._warn_bare()
@@ -238,6 +241,11 @@ class Window(QWidget):
     def photo(self) -> Path | None:
         """The first photo of the face that is worn."""
         return next(iter(self.settings.source.photos), None)
+
+    @property
+    def has_face(self) -> bool:
+        """Whether somebody who is swapped wears anything: a face was chosen, or the swapper brings one."""
+        return bool(self.settings.source.photos or self.settings.people.sources) or self.own_faces.bring_one(self.settings.look)
 
     def say(self, text: str) -> None:
         self.message.say(text)
@@ -358,9 +366,10 @@ class Window(QWidget):
     def _show_settings(self) -> None:
         for card in self.cards:
             card.show_settings(self.settings)
-        self.people.show_settings(self.settings)
+        self.face.show_own_face(self.own_faces.bring_one(self.settings.look))
+        self.people.show_settings(self.settings, has_own_face=self.own_faces.bring_one(self.settings.look))
         self.preview.set_chosen(self.people.worn())
-        if self.settings.source.photos and self.message.text() == self._said_bare:
+        if self.has_face and self.message.text() == self._said_bare:
             self.say("")  # no longer so
         self._say_state()
         if self.memory is not None:
@@ -392,7 +401,7 @@ class Window(QWidget):
 
     def _say_state(self) -> None:
         """In the place of the picture, while there is none."""
-        worn = bool(self.settings.source.photos)
+        worn = self.has_face
         self.preview.say(
             {
                 LiveState.IDLE: tr("Go live to see the picture here.") if worn else tr("Choose a face, then go live."),

@@ -109,6 +109,7 @@ class DfmFamily:
     """`in_face:0` [·, S, S, 3], maybe `morph_value:0` [1]; out, by place: mask of the target, the face, its mask."""
 
     kind = Kind.SWAPPER
+    needs_photo = DfmSwapper.needs_photo
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         pictures = [spec for spec in graph.inputs if len(spec.shape) == 4]

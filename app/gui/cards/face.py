@@ -104,7 +104,7 @@ class FaceCard(Card):
         self._grid_holder = QWidget()
         self._grid_holder.setLayout(self._grid)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        self.hint, self.busy = note("warn"), note()
+        self.hint, self.busy, self.own = note("warn"), note(), note("warn")
         self.none = QPushButton(tr("No face"))
         self.none.setToolTip(tr("The picture passes as it is."))
         self.none.clicked.connect(lambda: self.changed.emit(_wearing(SourceSettings())))
@@ -113,7 +113,7 @@ class FaceCard(Card):
         help_text = QLabel(tr("Drop photos here, or paste them. Keys 1 to 9 change the face while live."))
         help_text.setObjectName("muted")
         help_text.setWordWrap(True)
-        for item in (help_text, self._grid_holder, self.busy, self.hint):
+        for item in (help_text, self.own, self._grid_holder, self.busy, self.hint):
             self.column.addWidget(item)
         self.column.addLayout(Flow(self.choose, self.none))
         self.read()
@@ -194,6 +194,11 @@ class FaceCard(Card):
         else:
             others = ", ".join(path.name for path in settings.source.photos)
             show_note(self.hint, tr("Worn: {photos}").format(photos=others) if others else "")
+
+    def show_own_face(self, has_one: bool) -> None:
+        """``has_one``: the swapper that is chosen draws one person alone."""
+        words = tr("The swapper that is chosen on the page Look draws one person alone: these faces are not worn.")
+        show_note(self.own, words if has_one else "")
 
     def offered_faces(self) -> tuple[OfferedFace, ...]:
         """Those of the gallery whose photos are there, for others to wear."""
