@@ -181,7 +181,8 @@ def late(qtbot: Any, qapp: Any) -> Iterator[Window]:
 
 def test_a_step_down_is_shown_with_what_and_why(late: Window, qtbot: Any) -> None:
     qtbot.waitUntil(lambda: late.numbers.given_up.isVisible(), timeout=PATIENCE_MS)
-    age, drops_card, stages, runs = late.truth
+    idle, age, drops_card, stages, runs = late.truth
+    assert idle.isHidden()
     qtbot.waitUntil(lambda: "ago" in age.changes.text(), timeout=PATIENCE_MS)
     assert "looked for less often" in late.numbers.given_up.text()
     assert "looked for less often" in age.given_up.text()

@@ -61,8 +61,8 @@ def opened(qtbot: Any, qapp: Any) -> Iterator[Any]:
     theme.apply(qapp, theme.LIGHT)
     windows: list[Window] = []
 
-    def open_one(settings: Settings | None = None, **more: Any) -> Window:
-        window = Window(settings or Settings(input=SMALL), theme.LIGHT, **more)
+    def open_one(settings: Settings | None = None, colours: theme.Theme = theme.LIGHT, **more: Any) -> Window:
+        window = Window(settings or Settings(input=SMALL), colours, **more)
         windows.append(window)
         window.show()
         return window
@@ -486,14 +486,19 @@ def test_the_keyboard_reaches_every_control_of_every_page(opened: Any, qtbot: An
         assert {f"{type(w).__name__} {w.accessibleName() or text_of(w)}" for w in wanted - reached} == set()
 
 
+RIGHT_TO_LEFT = "\u200f"
+"""A mark without width: a line that begins with it is one of a language that is written so."""
+
+
 class Long(Words):
     """Every sentence half as long again, between marks: a language that nobody speaks."""
 
-    def __init__(self) -> None:
+    def __init__(self, direction: Qt.LayoutDirection = Qt.LayoutDirection.LeftToRight) -> None:
         super().__init__("en")
+        self._mark = RIGHT_TO_LEFT if direction is Qt.LayoutDirection.RightToLeft else ""
 
     def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str | None:
-        return f"⟦{source}{' ~~~' * (1 + len(source) // 8)}⟧" if context == CONTEXT else None
+        return f"{self._mark}⟦{source}{' ~~~' * (1 + len(source) // 8)}⟧" if context == CONTEXT else None
 
     def isEmpty(self) -> bool:  # noqa: N802
         return False
@@ -501,7 +506,7 @@ class Long(Words):
 
 @pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])
 def test_long_words_are_not_cut_off(opened: Any, qtbot: Any, qapp: Any, direction: Qt.LayoutDirection) -> None:
-    words = Long()
+    words = Long(direction)
     qapp.installTranslator(words)
     qapp.setLayoutDirection(direction)
     try:
@@ -564,10 +569,10 @@ def test_every_page_in_every_language_and_colour(
     qapp.installTranslator(words)
     theme.apply(qapp, colours)
     try:
-        window = opened()
-        window._theme = colours
+        window = opened(colours=colours)
         window.resize(*size)
         qtbot.waitUntil(lambda: len(window.face.tiles) == 2, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: not any(worker.is_busy for worker in window.bench._workers.values()), timeout=PATIENCE_MS)
         for page in range(window.pages.count):
             window.pages.open(page)
             QTest.qWait(20)

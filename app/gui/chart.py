@@ -58,6 +58,8 @@ class AgeChart(QWidget):
             painter.setPen(QPen(QColor(theme.warn), 1, Qt.PenStyle.DashLine))
             y = round(self._height_of(self._budget_ms, top_ms))
             painter.drawLine(0, y, self.width(), y)
+            painter.setPen(QColor(theme.muted))
+            painter.drawText(self.rect().adjusted(2, y + 1, -2, 0), Qt.AlignmentFlag.AlignLeading, f"{self._budget_ms:g} ms")
         if len(self.ages_ms) < 2:
             return
         step = self.width() / (HISTORY - 1)

@@ -57,6 +57,8 @@ class Field(QWidget):
         self.reset.setAccessibleName(self.reset.toolTip())
         self.reset.clicked.connect(lambda: self.wished.emit(self.default))
         self.default: Any = None
+        self.is_changed = False
+        """Whether it is set to something else than it is by itself."""
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(0, 0, 0, 0)
         self.column.setSpacing(4)
@@ -67,6 +69,7 @@ class Field(QWidget):
         policy.setRetainSizeWhenHidden(True)
         self.reset.setSizePolicy(policy)
         self.reset.setVisible(value != default)
+        self.is_changed = bool(value != default)
 
 
 class SliderField(Field):
@@ -86,9 +89,11 @@ class SliderField(Field):
         self.slider.valueChanged.connect(self._choose)
         self.slider.sliderReleased.connect(self.settled)
         self.number = QLabel()
-        self.number.setObjectName("muted")
+        self.number.setObjectName("value")
         self.label.setBuddy(self.slider)
-        self.column.addLayout(row(self.label, self.number, self.reset))
+        self.number.setMinimumWidth(34)  # of the longest, so that the button beside it stays where it is
+        self.number.setAlignment(Qt.AlignmentFlag.AlignTrailing | Qt.AlignmentFlag.AlignVCenter)
+        self.column.addLayout(row(self.label, self.reset, self.number))
         self.column.addWidget(self.slider)
 
     def show_value(self, value: float, default: float) -> None:

@@ -90,9 +90,14 @@ class Preview(QWidget):
         self._watch()
         self._canvas.update()
 
-    def say(self, text: str) -> None:
-        """What stands in the place of the picture while there is none."""
-        self.scene.message = text
+    def say(self, text: str, hint: str = "") -> None:
+        """What stands in the place of the picture while there is none; ``hint`` below it, smaller."""
+        self.scene.message, self.scene.hint = text, hint
+        self._canvas.update()
+
+    def invite(self, inviting: bool) -> None:
+        """Something is held over the window that may be dropped, or is not any more."""
+        self.scene.inviting = inviting
         self._canvas.update()
 
     def set_split(self, share: float | None) -> None:

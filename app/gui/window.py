@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QCursor, QDragEnterEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QCursor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.diagnostics import diagnostics
@@ -408,7 +408,8 @@ class Window(QWidget):
                 LiveState.STARTING: tr("Opening the camera and the models…"),
                 LiveState.LIVE: "",
                 LiveState.STOPPING: tr("Stopping…"),
-            }[self.state]
+            }[self.state],
+            "" if worn or self.state is not LiveState.IDLE else tr("Drop a photo of a face here, or take a face of the list."),
         )
 
     def _become(self, state: LiveState) -> None:
@@ -421,6 +422,7 @@ class Window(QWidget):
             LiveState.STOPPING: tr("Stopping…"),
         }
         self.live_button.setText(texts[state])
+        self.setWindowTitle(f"ffrt – {tr('live')}" if live else "ffrt")
         self.live_button.setEnabled(state is not LiveState.STOPPING)
         self.live_button.setProperty("live", live)
         self.live_button.style().polish(self.live_button)
@@ -469,8 +471,13 @@ class Window(QWidget):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802  Qt's names
         if self.intake.wants(event.mimeData()):
             event.acceptProposedAction()
+            self.preview.invite(True)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+        self.preview.invite(False)
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+        self.preview.invite(False)
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         self.intake.take(event.mimeData())

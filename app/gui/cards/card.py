@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.gui.live import Change, LiveState, Pulse
 from app.gui.theme import Theme
@@ -107,6 +107,22 @@ def show_note(label: QLabel, text: str) -> None:
     label.setText(text)
     label.setAccessibleName(text)
     label.setVisible(bool(text))
+
+
+def key_list(*keys: tuple[str, str]) -> QGridLayout:
+    """Keys, and what each does."""
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(16)
+    grid.setVerticalSpacing(6)
+    grid.setColumnStretch(1, 1)
+    for line, (key, text) in enumerate(keys):
+        name, words = QLabel(key), QLabel(text)
+        name.setObjectName("value")
+        words.setObjectName("muted")
+        words.setWordWrap(True)
+        grid.addWidget(name, line, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(words, line, 1)
+    return grid
 
 
 def row(*widgets: QWidget | QLayout | int) -> QHBoxLayout:

@@ -9,7 +9,7 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox
 
-from app.gui.cards.card import Bench, Card, note, show_note
+from app.gui.cards.card import Bench, Card, key_list, note, show_note
 from app.gui.words import tr
 from app.gui.worker import KNOWN, shown_error
 from app.hotkeys import KEYS, Hotkeys, problem, shown_keys
@@ -33,11 +33,11 @@ class HotkeysCard(Card):
         self.switch.clicked.connect(self._switch)
         faces = f"{shown_keys('face 1')} – 9"
         lines = ((shown_keys("live"), tr("go live, or stop")), (shown_keys("snapshot"), tr("take a snapshot")), (faces, tr("wear a face")))
-        self.words, self.reason = note(), note()
-        show_note(self.words, "\n".join(f"{key}  ·  {text}" for key, text in lines))
+        self.reason = note()
         show_note(self.reason, reason)
-        for widget in (self.switch, self.words, self.reason):
-            self.column.addWidget(widget)
+        self.column.addWidget(self.switch)
+        self.column.addLayout(key_list(*lines))
+        self.column.addWidget(self.reason)
         if state.hotkeys and not reason:
             self._listen(True)
 

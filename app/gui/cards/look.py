@@ -86,6 +86,8 @@ class LookCard(PartCard):
             field = self.fields[name]
             assert isinstance(field, ChoiceField | ChecksField)
             choices = [Choice(part.name, part_name(part.name), _missing(part)) for part in parts]
+            if isinstance(field, ChecksField):  # a list of boxes would be long of what cannot be checked; it is offered below
+                choices = [choice for choice in choices if not choice.reason]
             field.offer([Choice(None, none), *choices] if none is not None else choices)
             self._offer_fetching([part.name for part in parts if part.missing])
             self.learn(parts)
@@ -184,9 +186,11 @@ class EdgeCard(LookCard):
         """A mask that is given as a file may be of any family."""
         known = [self._families.get(name, PARSER) for name in self._masks]
         parsed = PARSER in known
+        self.regions.setVisible(parsed or self.regions.is_changed)
         for box in self.regions.boxes.values():
             box.setEnabled(parsed)  # and not the button that sets them back
-        show_note(self.needs, "" if parsed else tr("Takes a mask that knows them: choose a BiSeNet model above."))
+        words = tr("With a BiSeNet model as a mask you choose where the face is worn: hair, glasses, ears, hat, neck.")
+        show_note(self.needs, "" if parsed else words)
 
 
 def _sharpen_card(bench: Bench) -> LookCard:

@@ -113,16 +113,15 @@ def _label(text: str, column: int, name: str = "") -> QLabel:
 
 
 class NumbersCard(Card):
-    """Says that nothing runs while nothing runs; what the last line measured stays to be read."""
+    """Not there before something was live; what the last line measured stays to be read."""
 
     def __init__(self, heading: str, bench: Bench) -> None:
         super().__init__(heading, bench)
-        self.idle = note()
-        show_note(self.idle, tr("Shown while live."))
-        self.column.addWidget(self.idle)
+        self.hide()
 
     def show_pulse(self, pulse: Pulse) -> None:
-        self.idle.hide()
+        if self.isHidden():
+            self.show()
         if self.isVisible():
             self.show_numbers(pulse)
 
@@ -205,9 +204,24 @@ class RunsCard(NumbersCard):
         _show(self.memory, tr("Memory of the program: {megabytes} MB").format(megabytes=round(pulse.vitals.resident_mb)))
 
 
+class IdleCard(NumbersCard):
+    """Stands alone on the page before there is anything to be seen."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(tr("Numbers"), bench)
+        words = note()
+        said = tr("While live: how old the pictures are, what was dropped and where, how long each step takes, and what runs where.")
+        show_note(words, said)
+        self.column.addWidget(words)
+        self.show()
+
+    def show_pulse(self, pulse: Pulse) -> None:
+        self.hide()
+
+
 def numbers_cards(bench: Bench) -> list[NumbersCard]:
     """In the order of the page."""
-    return [AgeCard(bench), DropsCard(bench), StagesCard(bench), RunsCard(bench)]
+    return [IdleCard(bench), AgeCard(bench), DropsCard(bench), StagesCard(bench), RunsCard(bench)]
 
 
 def drops(snapshot: Snapshot, source: Mapping[str, object]) -> dict[str, int]:

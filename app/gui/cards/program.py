@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton
 
 from app.diagnostics import diagnostics
-from app.gui.cards.card import Bench, Card, note, show_note
+from app.gui.cards.card import Bench, Card, key_list, note, show_note
 from app.gui.fields import Choice, Combo, fill
 from app.gui.flow import Flow
 from app.gui.words import LANGUAGES, tr
@@ -76,27 +76,23 @@ class HelpCard(Card):
         """``pages``: how many the keys open."""
         super().__init__(tr("Help"), bench)
         self._settings = Settings()
-        keys = QLabel(
-            "\n".join(
-                f"{key}  ·  {text}"
-                for key, text in (
-                    ("1 – 9", tr("wear a face")),
-                    ("Ctrl+L", tr("go live, or stop")),
-                    ("Ctrl+S", tr("take a snapshot")),
-                    ("Ctrl+Z", tr("undo")),
-                    ("Ctrl+Shift+Z", tr("redo")),
-                    (f"Alt+1 – {pages}", tr("open a page")),
-                )
-            )
+        keys = key_list(
+            ("1 – 9", tr("wear a face")),
+            ("Ctrl+L", tr("go live, or stop")),
+            ("Ctrl+S", tr("take a snapshot")),
+            ("Ctrl+Z", tr("undo")),
+            ("Ctrl+Shift+Z", tr("redo")),
+            ("Ctrl+P", tr("go to the people in the picture")),
+            ("F11", tr("preview on the whole screen")),
+            (f"Alt+1 – {pages}", tr("open a page")),
         )
-        keys.setWordWrap(True)
         self.copy = QPushButton(tr("Copy diagnostics"))
         self.copy.setToolTip(tr("Versions, machine and settings, without names of files, addresses and devices."))
         self.copy.clicked.connect(self._copy)
         self.copied = note()
         about = QLabel(f"ffrt {versions().get('ffrt', '')}")
         about.setObjectName("muted")
-        self.column.addWidget(keys)
+        self.column.addLayout(keys)
         self.column.addLayout(Flow(self.copy))
         self.column.addWidget(self.copied)
         self.column.addWidget(about)
