@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.gui.cards.card import Bench, Card, note, show_note
@@ -117,12 +118,21 @@ class NumbersCard(Card):
 
     def __init__(self, heading: str, bench: Bench) -> None:
         super().__init__(heading, bench)
+        self._last: Pulse | None = None  # that is not shown yet
         self.hide()
 
     def show_pulse(self, pulse: Pulse) -> None:
+        self._last = pulse
         if self.isHidden():
             self.show()
-        if self.isVisible():
+        self._show_last()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802  Qt's name
+        self._show_last()
+
+    def _show_last(self) -> None:
+        if self._last is not None and self.isVisible():
+            pulse, self._last = self._last, None
             self.show_numbers(pulse)
 
     def add_age(self, age_ms: float) -> None:
