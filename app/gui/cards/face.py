@@ -21,8 +21,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.errors import AppError
-from app.gallery import Gallery, Identity, Removed
+from app.gallery import Gallery, Identity, Photo, Removed
 from app.gui.cards.card import Bench, Card, note, show_note
+from app.gui.cards.photos import PhotoStrip
 from app.gui.flow import Flow
 from app.gui.icons import icon
 from app.gui.live import Change
@@ -113,9 +114,14 @@ class FaceCard(Card):
         help_text = QLabel(tr("Drop photos here, or paste them. Keys 1 to 9 change the face while live."))
         help_text.setObjectName("muted")
         help_text.setWordWrap(True)
-        for item in (help_text, self.own, self._grid_holder, self.busy, self.hint):
+        self.photos = PhotoStrip(bench, self.gallery)
+        self.photos.add_wished.connect(self._ask_for_further)
+        self.photos.remove_wished.connect(self.remove_photo)
+        for item in (help_text, self.own, self._grid_holder, self.busy):
             self.column.addWidget(item)
         self.column.addLayout(Flow(self.choose, self.none))
+        for item in (self.photos, self.hint):
+            self.column.addWidget(item)
         self.read()
 
     def read(self) -> None:
@@ -189,6 +195,7 @@ class FaceCard(Card):
         worn = self.worn
         for tile in self.tiles:
             tile.setChecked(worn is not None and tile.identity.id == worn.id)
+        self.photos.show_identity(worn)
         if worn is not None:
             show_note(self.hint, "\n".join(dict.fromkeys(tr(str(hint)) for photo in worn.photos for hint in photo.hints)))
         else:
@@ -281,8 +288,35 @@ class FaceCard(Card):
 
         self.bench.worker("photos").run(partial(self.gallery.remove, identity.id), removed, self._refuse)
 
+    def remove_photo(self, identity: Identity, photo: Photo) -> None:
+        """One of several, with a way back for as long as the window is open."""
+
+        def remove() -> tuple[Removed, Identity]:
+            what = self.gallery.remove_photo(identity.id, photo.file)
+            return what, self.gallery.find(identity.id)
+
+        def removed(done: tuple[Removed, Identity]) -> None:
+            what, left = done
+            self.offered.emit(tr("A photo of {name} was removed.").format(name=left.name), tr("Undo"), partial(self._restore, what))
+            self._changed_photos(left)
+
+        self.bench.worker("photos").run(remove, removed, self._refuse)
+
+    def add_to(self, identity: Identity, photos: Sequence[Path]) -> None:
+        """Further photos of one who is there."""
+        self._with_photos(partial(self.gallery.add_photos, identity.id, tuple(photos)))
+
     def _restore(self, removed: Removed) -> None:
-        self._then_read(partial(self.gallery.restore, removed))
+        self._with_photos(partial(self.gallery.restore, removed))
+
+    def _with_photos(self, work: Callable[[], Identity]) -> None:
+        self.bench.worker("photos").run(work, self._changed_photos, self._refuse)
+
+    def _changed_photos(self, identity: Identity) -> None:
+        """Who wears it wears what it is now made of."""
+        if self.worn is not None and self.worn.id == identity.id:
+            self.wear(identity)
+        self.read()
 
     def _then_read(self, work: partial[Identity]) -> None:
         self.bench.worker("photos").run(work, lambda _: self.read(), self._refuse)
@@ -300,7 +334,7 @@ class FaceCard(Card):
     def _ask_for_further(self, identity: Identity) -> None:
         photos = self._asked_files()
         if photos:
-            self._then_read(partial(self.gallery.add_photos, identity.id, photos))
+            self.add_to(identity, photos)
 
     def _asked_files(self) -> list[Path]:
         names, _ = QFileDialog.getOpenFileNames(self, tr("Choose photos of one person"), "", f"{tr('Photos')} ({PHOTO_ENDINGS});;* (*)")
