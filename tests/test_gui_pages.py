@@ -19,8 +19,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import cv2
 from conftest import ASTRONAUT, HOPPER
-from PySide6.QtCore import QMimeData, Qt, QUrl
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -419,6 +419,39 @@ def test_a_camera_that_is_not_there_is_said(opened: Any, qtbot: Any) -> None:
     window.toggle_live()
     qtbot.waitUntil(lambda: "/dev/video63" in window.message.text(), timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+
+
+# --- buttons for what has a key ---
+
+
+def test_what_has_a_key_has_a_button(opened: Any, qtbot: Any) -> None:
+    window = opened()
+    qtbot.waitUntil(lambda: len(window.face.tiles) == 2, timeout=PATIENCE_MS)
+    able = lambda: {name for name, button in window.tools.items() if button.isEnabled()}  # noqa: E731
+    assert able() == set()
+    window.face.wear_number(1)
+    assert able() == {"undo"}
+    window.tools["undo"].click()
+    assert window.photo is None
+    assert able() == {"redo"}
+    window.tools["redo"].click()
+    assert window.photo is not None
+    go_live(window, qtbot)
+    assert able() == {"undo", "snapshot", "full"}
+    window.tools["full"].click()
+    assert window.preview.isFullScreen()
+    QTest.keyClick(window.preview, Qt.Key.Key_Escape)
+    assert not window.preview.isFullScreen()
+
+
+def test_a_place_to_drop_at_lights_up_while_something_is_held_there(opened: Any) -> None:
+    window = opened()
+    held = mime(HOPPER)  # Qt's event holds no reference
+    enter = QDragEnterEvent(QPoint(600, 300), Qt.DropAction.CopyAction, held, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(window, enter)
+    assert window.preview.scene.inviting
+    QApplication.sendEvent(window, QDragLeaveEvent())
+    assert not window.preview.scene.inviting
 
 
 # --- trouble ---

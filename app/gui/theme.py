@@ -84,6 +84,9 @@ QToolButton#rail:checked { background: $card; border-color: $line; color: $accen
 QPushButton, QToolButton { background: $card; border: 1px solid $line; border-radius: 8px; padding: 7px 14px; min-height: 20px; }
 QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus { border: 1px solid $accent; }
+QToolButton#tool { background: transparent; border-color: transparent; padding: 6px; }
+QToolButton#view { padding: 7px 10px; }
+QToolButton#tool:hover, QToolButton#tool:focus { border-color: $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
 QPushButton:disabled, QToolButton:disabled { color: $muted; }
 QPushButton#entry { text-align: left; }

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QCursor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
@@ -21,7 +21,7 @@ from app.diagnostics import diagnostics
 from app.documents import first_problem
 from app.gallery import Gallery
 from app.gui.cards.camera import CameraCard
-from app.gui.cards.card import Bench
+from app.gui.cards.card import Bench, row
 from app.gui.cards.face import FaceCard
 from app.gui.cards.framing import FramingCard
 from app.gui.cards.hotkeys import HotkeysCard
@@ -33,6 +33,7 @@ from app.gui.cards.presets import PresetsCard
 from app.gui.cards.program import HelpCard, ProgramCard
 from app.gui.comparing import Comparing
 from app.gui.flow import Flow
+from app.gui.icons import icon
 from app.gui.intake import Intake
 from app.gui.jobs_panel import JobsPanel
 from app.gui.live import Change, LiveControl, LiveState, Pulse
@@ -297,13 +298,15 @@ class Window(QWidget):
         stage.addWidget(self.preview, 1)
         stage.addWidget(self.comparing.bar)
         stage.addWidget(self.people)
-        stage.addLayout(self._view_buttons())
+        below = row(self._view_buttons(), *self._tools())
+        below.setStretch(0, 1)
+        stage.addLayout(below)
         stage.addWidget(self.numbers)
-        row = QHBoxLayout(self.contents)
-        row.setContentsMargins(12, 20, 20, 20)
-        row.setSpacing(20)
-        row.addWidget(self.pages)
-        row.addLayout(stage, 1)
+        whole = QHBoxLayout(self.contents)
+        whole.setContentsMargins(12, 20, 20, 20)
+        whole.setSpacing(20)
+        whole.addWidget(self.pages)
+        whole.addLayout(stage, 1)
         self._add_shortcuts()
 
     def _add_shortcuts(self) -> None:
@@ -326,8 +329,31 @@ class Window(QWidget):
         else:
             {"live": self.toggle_live, "snapshot": self.take_snapshot}[what]()
 
+    def _tools(self) -> list[QToolButton]:
+        """What has a key too, for those who look for a button."""
+        self.tools: dict[str, QToolButton] = {}
+        for name, text, key, act in (
+            ("undo", tr("Undo"), "Ctrl+Z", self.undo),
+            ("redo", tr("Redo"), "Ctrl+Shift+Z", self.redo),
+            ("snapshot", tr("Snapshot"), "Ctrl+S", self.take_snapshot),
+            ("full", tr("Preview on the whole screen"), "F11", self.preview.toggle_full_screen),
+        ):
+            button = self.tools[name] = QToolButton()
+            button.setObjectName("tool")
+            button.setIcon(icon(name, self._theme.text, side=20))
+            button.setIconSize(QSize(20, 20))
+            button.setToolTip(f"{text} ({key})")
+            button.setAccessibleName(text)
+            button.clicked.connect(act)
+        return list(self.tools.values())
+
+    def _show_tools(self) -> None:
+        live = self.state is LiveState.LIVE
+        for name, possible in (("undo", self._history.can_undo), ("redo", self._history.can_redo), ("snapshot", live), ("full", live)):
+            self.tools[name].setEnabled(possible)
+
     def _view_buttons(self) -> Flow:
-        row, scene = Flow(), self.preview.scene
+        flow, scene = Flow(), self.preview.scene
         self.view: dict[str, QToolButton] = {}
         for name, text in (
             ("mirrored", tr("Mirror")),
@@ -337,12 +363,13 @@ class Window(QWidget):
             ("actual_size", "1:1"),
         ):
             button = self.view[name] = QToolButton()
+            button.setObjectName("view")
             button.setText(text)
             button.setCheckable(True)
             button.setChecked(scene.split is not None if name == "split" else getattr(scene, name))
             button.toggled.connect(self._split if name == "split" else partial(self.preview.set_option, name))
-            row.addWidget(button)
-        return row
+            flow.addWidget(button)
+        return flow
 
     def _split(self, on: bool) -> None:
         self.preview.set_split(0.5 if on else None)
@@ -372,6 +399,7 @@ class Window(QWidget):
         if self.has_face and self.message.text() == self._said_bare:
             self.say("")  # no longer so
         self._say_state()
+        self._show_tools()
         if self.memory is not None:
             self.memory.note_settings(self.settings)
 
@@ -398,6 +426,7 @@ class Window(QWidget):
             self.settings = change(self.settings)
             self._show_settings()
             self.control.apply(change)
+        self._show_tools()
 
     def _say_state(self) -> None:
         """In the place of the picture, while there is none."""
@@ -429,6 +458,7 @@ class Window(QWidget):
         self.preview.set_running(live)
         self._list_opening(state)
         self._say_state()
+        self._show_tools()
         self.people.setVisible(live)
         if not live:
             self.comparing.end()

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QColor, QIcon, QKeyEvent, QPainter, QPixmap
 from PySide6.QtWidgets import (
     QFileDialog,
     QGridLayout,
@@ -62,8 +62,7 @@ class Tile(QToolButton):
         star = tr("favourite") if identity.favourite else ""
         self.setAccessibleName(", ".join(part for part in (identity.name, star, key) if part))
         self.setToolTip("\n".join(part for part in (identity.name, key, identity.problem) if part))
-        self._picture = QPixmap()
-        self._theme = bench.theme
+        self._key = str(number) if number <= HOTKEYS else ""
         self._retext()
 
     def show_picture(self, file: Path) -> None:
@@ -71,7 +70,7 @@ class Tile(QToolButton):
         pixmap = QPixmap(str(file)).scaled(
             side, side, Qt.AspectRatioMode.KeepAspectRatioByExpanding, Qt.TransformationMode.SmoothTransformation
         )
-        self.setIcon(QIcon(rounded_pixmap(pixmap)))
+        self.setIcon(QIcon(_with_key(rounded_pixmap(pixmap), self._key, self.devicePixelRatioF())))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802  Qt's names
         """The menu by keyboard, and Return as a press."""
@@ -83,6 +82,7 @@ class Tile(QToolButton):
             super().keyPressEvent(event)
 
     def _retext(self) -> None:
+        self.ensurePolished()  # letters are as large as the style sheet says
         name = ("★ " if self.identity.favourite else "") + self.identity.name.replace("&", "&&")
         self.setText(self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, TILE_PX - 4))
 
@@ -339,6 +339,25 @@ class FaceCard(Card):
     def _asked_files(self) -> list[Path]:
         names, _ = QFileDialog.getOpenFileNames(self, tr("Choose photos of one person"), "", f"{tr('Photos')} ({PHOTO_ENDINGS});;* (*)")
         return [Path(name) for name in names]
+
+
+def _with_key(picture: QPixmap, key: str, ratio: float) -> QPixmap:
+    """``picture`` with the key that wears it in a corner."""
+    if key:
+        side = round(20 * ratio)
+        plate = QRect(picture.width() - side - round(4 * ratio), picture.height() - side - round(4 * ratio), side, side)
+        painter = QPainter(picture)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(0, 0, 0, 150))
+        painter.drawRoundedRect(plate, side / 4, side / 4)
+        font = painter.font()
+        font.setPixelSize(round(13 * ratio))
+        painter.setFont(font)
+        painter.setPen(QColor("#ffffff"))
+        painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, key)
+        painter.end()
+    return picture
 
 
 def _wearing(source: SourceSettings) -> Change:

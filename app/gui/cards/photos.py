@@ -51,7 +51,7 @@ class PhotoButton(QToolButton):
         self.customContextMenuRequested.connect(lambda at: self.menu_wished.emit(self.photo, self.mapToGlobal(at)))
 
     def show_seen(self, seen: Seen, colour: str) -> None:
-        pixmap = outlined(seen.image, seen.faces, 2 * SIDE_PX, colour)
+        pixmap = outlined(seen.image, seen.faces, 2 * SIDE_PX, colour, width=4)
         pixmap.setDevicePixelRatio(2)
         self.setIcon(QIcon(pixmap))
 
