@@ -229,8 +229,8 @@ def _round_corners(painter: QPainter, whole: QRectF, page: QColor) -> None:
     inside = QPainterPath()
     inside.addRoundedRect(whole, RADIUS, RADIUS)
     painter.setPen(Qt.PenStyle.NoPen)
-    for x in (whole.left(), whole.right() - RADIUS):
-        for y in (whole.top(), whole.bottom() - RADIUS):
+    for x in (whole.left() - 1, whole.right() - RADIUS):
+        for y in (whole.top() - 1, whole.bottom() - RADIUS):
             corner = QPainterPath()
-            corner.addRect(QRectF(x, y, RADIUS, RADIUS))
+            corner.addRect(QRectF(x, y, RADIUS + 1, RADIUS + 1))  # beyond the edge: it may lie within a pixel of the screen
             painter.fillPath(corner.subtracted(inside), page)
