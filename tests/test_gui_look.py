@@ -22,7 +22,7 @@ from standins.swappers import dfm
 from app.gui import theme
 from app.gui.cards.card import changed
 from app.gui.cards.look import BadgeCard, EdgeCard, LookCard
-from app.gui.fields import TextField
+from app.gui.fields import SliderField, TextField
 from app.gui.live import LiveState
 from app.gui.window import Window
 from app.models import Models
@@ -108,6 +108,27 @@ def test_a_swapper_that_is_not_here_brings_no_face(window: Window, qtbot: Any) -
     window.apply(changed("look", swapper="nobody"))
     qtbot.waitUntil(lambda: not any(worker.is_busy for worker in window.bench._workers.values()), timeout=PATIENCE_MS)
     assert not window.has_face
+
+
+def test_rows_that_do_nothing_are_not_in_the_way(window: Window) -> None:
+    def shown(name: str) -> bool:
+        return next(not card.fields[name].isHidden() for card in cards(window) if name in card.fields)
+
+    assert not any(map(shown, ("pixel_boost", "enhancer_opacity", "enhancer_weight", "badge_corner")))
+    assert shown("hold_frames")
+    window.apply(changed("look", enhancer="gfpgan_1.4", swapper="inswapper_128", badge="AI", on_lost=OnLost.BLUR))
+    assert all(map(shown, ("pixel_boost", "enhancer_opacity", "enhancer_weight", "badge_corner")))
+    assert not shown("hold_frames")
+    window.apply(changed("look", enhancer_weight=0.9, hold_frames=9, enhancer=None))
+    assert shown("enhancer_weight"), "it can be set back"
+    assert shown("hold_frames")
+    assert not shown("enhancer_opacity")
+
+
+def test_numbers_are_written_as_what_they_are(window: Window) -> None:
+    window.apply(changed("look", opacity=0.3, seam_width=0.5, max_faces=3))
+    texts = {name: field.number.text() for card in cards(window) for name, field in card.fields.items() if isinstance(field, SliderField)}
+    assert (texts["opacity"], texts["seam_width"], texts["max_faces"]) == ("30 %", "× 0.50", "3")
 
 
 def test_a_list_holds_what_is_offered_and_nothing_else(window: Window, qtbot: Any) -> None:

@@ -79,7 +79,7 @@ class SliderField(Field):
 
     def __init__(self, title: str, theme: Callable[[], Theme], low: float, high: float, step: float, hint: str = "") -> None:
         super().__init__(title, theme, hint)
-        self._low, self._step = low, step
+        self._low, self._high, self._step = low, high, step
         self._whole = float(step).is_integer()
         self.slider = _Slider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, round((high - low) / step))
@@ -91,7 +91,7 @@ class SliderField(Field):
         self.number = QLabel()
         self.number.setObjectName("value")
         self.label.setBuddy(self.slider)
-        self.number.setMinimumWidth(34)  # of the longest, so that the button beside it stays where it is
+        self.number.setMinimumWidth(46)  # of the longest, so that the button beside it stays where it is
         self.number.setAlignment(Qt.AlignmentFlag.AlignTrailing | Qt.AlignmentFlag.AlignVCenter)
         self.column.addLayout(row(self.label, self.reset, self.number))
         self.column.addWidget(self.slider)
@@ -101,7 +101,13 @@ class SliderField(Field):
         with QSignalBlocker(self.slider):
             if not self.slider.isSliderDown():  # what comes back late must not pull it out of the hand
                 self.slider.setValue(round((value - self._low) / self._step))
-        self.number.setText(f"{value:.0f}" if self._whole else f"{value:.2f}")
+        self.number.setText(self._words(value))
+
+    def _words(self, value: float) -> str:
+        """A whole number, a share in hundredths, or how many times as much."""
+        if self._whole:
+            return f"{value:.0f}"
+        return f"{value * 100:.0f} %" if self._high <= 1 else f"× {value:.2f}"
 
     def _choose(self, position: int) -> None:
         value = self._low + position * self._step

@@ -150,6 +150,7 @@ def _swap_card(bench: Bench) -> LookCard:
     card.choice("swapper", tr("What draws the face"))
     card.slider("opacity", tr("Strength"), 0.01, tr("0 shows the person filmed, 1 the face worn."))
     card.slider("pixel_boost", tr("Finer by"), 1, tr("A neural swapper works on so many times its own size; the mesh needs none."))
+    card.matters(["pixel_boost"], lambda look: look.swapper != "mesh")
     card.offer_parts("swapper", Kind.SWAPPER)
     return card
 
@@ -199,6 +200,7 @@ def _sharpen_card(bench: Bench) -> LookCard:
     card.choice("enhancer", tr("Enhancer"))
     card.slider("enhancer_opacity", tr("Enhancer's strength"), 0.01)
     card.slider("enhancer_weight", tr("Keep the face"), 0.01, tr("CodeFormer alone: 0 a fine picture, 1 the face that it was given."))
+    card.matters(["enhancer_opacity", "enhancer_weight"], lambda look: look.enhancer is not None)
     card.offer_parts("enhancer", Kind.ENHANCER, tr("None"))
     return card
 
@@ -209,6 +211,7 @@ def _movement_card(bench: Bench) -> LookCard:
     card.slider("max_faces", tr("Faces at once"), 1)
     card.choice("on_lost", tr("When the face is lost"), (Choice(value, tr(text)) for value, text in LOST.items()))
     card.slider("hold_frames", tr("Pictures to hold"), 1, tr("For so many pictures a face that is not found is predicted."))
+    card.matters(["hold_frames"], lambda look: look.on_lost is OnLost.HOLD)
     return card
 
 
@@ -221,10 +224,7 @@ class BadgeCard(LookCard):
         longest = max(getattr(item, "max_length", 0) for item in LookSettings.model_fields["badge"].metadata)
         self.add("badge", TextField(tr("Text in a corner of the picture"), bench.theme, longest, tr("None; for example: AI face"), hint))
         self.choice("badge_corner", tr("Corner"), (Choice(corner, tr(text)) for corner, text in CORNERS.items()))
-
-    def show_settings(self, settings: Settings) -> None:
-        super().show_settings(settings)
-        self.fields["badge_corner"].setVisible(bool(settings.look.badge))
+        self.matters(["badge_corner"], lambda look: bool(look.badge))
 
 
 class EngineCard(LookCard):
