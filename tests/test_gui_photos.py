@@ -16,7 +16,10 @@ pytest.importorskip("pytestqt")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from conftest import ASTRONAUT, HOPPER
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QInputDialog
 
 from app.gui import theme
 from app.gui.live import LiveState
@@ -126,3 +129,34 @@ def test_what_comes_with_ffrt_cannot_be_changed(window: Window, qtbot: Any) -> N
     window.face.wear_number(1)
     shown(window, qtbot, 1)
     assert not any(action.isEnabled() for action in window.face.photos.menu_of(window.face.worn.photos[0]).actions())
+
+
+def test_a_face_that_is_removed_is_worn_to_the_end_and_can_be_brought_back(window: Window, qtbot: Any, two: list[Path]) -> None:
+    window.face.add_photos(two[:1])
+    shown(window, qtbot, 1)
+    aunt = window.face.worn
+    window.toggle_live()
+    qtbot.waitUntil(lambda: window.state is LiveState.LIVE, timeout=PATIENCE_MS)
+    window.face.remove(aunt)
+    qtbot.waitUntil(lambda: len(window.face.tiles) == 2, timeout=PATIENCE_MS)
+    assert window.has_face, "nobody is seen by surprise"
+    assert aunt.name in window.face.hint.text()
+    window.toggle_live()
+    qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+    assert not window.has_face, "its photos are gone"
+    window.message.action.click()
+    qtbot.waitUntil(lambda: window.face.worn is not None and window.face.worn.id == aunt.id, timeout=PATIENCE_MS)
+    window.face.remove(window.face.worn)
+    qtbot.waitUntil(lambda: not window.has_face, timeout=PATIENCE_MS)
+
+
+def test_f2_and_delete_do_what_they_do_everywhere(window: Window, qtbot: Any, two: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    window.face.add_photos(two[:1])
+    qtbot.waitUntil(lambda: len(window.face.tiles) == 3, timeout=PATIENCE_MS)
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: ("Aunt", True))  # the dialogue is Qt's
+    QTest.keyClick(next(tile for tile in window.face.tiles if not tile.identity.built_in), Qt.Key.Key_F2)
+    qtbot.waitUntil(lambda: "Aunt" in [tile.identity.name for tile in window.face.tiles], timeout=PATIENCE_MS)
+    QTest.keyClick(window.face.tiles[-1], Qt.Key.Key_Delete)
+    qtbot.waitUntil(lambda: len(window.face.tiles) == 3, timeout=PATIENCE_MS)
+    QTest.keyClick(next(tile for tile in window.face.tiles if not tile.identity.built_in), Qt.Key.Key_Delete)
+    qtbot.waitUntil(lambda: len(window.face.tiles) == 2, timeout=PATIENCE_MS)

@@ -26,7 +26,7 @@ from app.gui.cards.card import Bench, Card, note, show_note
 from app.gui.cards.photos import PhotoStrip
 from app.gui.flow import Flow
 from app.gui.icons import icon
-from app.gui.live import Change
+from app.gui.live import Change, LiveState
 from app.gui.people import FACES_MAX, OfferedFace
 from app.gui.picture import rounded_pixmap
 from app.gui.words import tr
@@ -46,6 +46,8 @@ class Tile(QToolButton):
     wished = Signal(object)
     """The ``Identity``."""
     menu_wished = Signal(object, QPoint)
+    rename_wished = Signal(object)
+    remove_wished = Signal(object)
 
     def __init__(self, identity: Identity, number: int, bench: Bench) -> None:
         super().__init__()
@@ -73,9 +75,14 @@ class Tile(QToolButton):
         self.setIcon(QIcon(_with_key(rounded_pixmap(pixmap), self._key, self.devicePixelRatioF())))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802  Qt's names
-        """The menu by keyboard, and Return as a press."""
-        if event.key() in (Qt.Key.Key_Menu, Qt.Key.Key_F2, Qt.Key.Key_Delete):
+        """The menu by keyboard, F2 and Delete as everywhere, and Return as a press."""
+        own = not self.identity.built_in
+        if event.key() == Qt.Key.Key_Menu:
             self.menu_wished.emit(self.identity, self.mapToGlobal(self.rect().center()))
+        elif event.key() == Qt.Key.Key_F2 and own:
+            self.rename_wished.emit(self.identity)
+        elif event.key() == Qt.Key.Key_Delete and own:
+            self.remove_wished.emit(self.identity)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
@@ -98,6 +105,8 @@ class FaceCard(Card):
         self.gallery = gallery or Gallery()
         self._source = SourceSettings()
         self._identities: tuple[Identity, ...] = ()
+        self._is_live = False
+        self._gone: Identity | None = None  # that was worn when it was removed
         self.tiles: list[Tile] = []
         self._grid = QGridLayout()
         self._grid.setSpacing(8)
@@ -116,6 +125,7 @@ class FaceCard(Card):
         help_text.setWordWrap(True)
         self.photos = PhotoStrip(bench, self.gallery)
         self.photos.add_wished.connect(self._ask_for_further)
+        self.photos.menu_wished.connect(self._menu)
         self.photos.remove_wished.connect(self.remove_photo)
         for item in (help_text, self.own, self._grid_holder, self.busy):
             self.column.addWidget(item)
@@ -199,7 +209,8 @@ class FaceCard(Card):
         if worn is not None:
             show_note(self.hint, "\n".join(dict.fromkeys(tr(str(hint)) for photo in worn.photos for hint in photo.hints)))
         else:
-            others = ", ".join(path.name for path in settings.source.photos)
+            gone = self._worn_gone
+            others = gone.name if gone is not None else ", ".join(path.name for path in settings.source.photos)
             show_note(self.hint, tr("Worn: {photos}").format(photos=others) if others else "")
 
     def show_own_face(self, has_one: bool) -> None:
@@ -215,6 +226,21 @@ class FaceCard(Card):
             if photos:
                 found.append(OfferedFace(tile.identity.name, SourceSettings(photos=photos), tile.icon()))
         return tuple(found)
+
+    def show_state(self, state: LiveState) -> None:
+        self._is_live = state is not LiveState.IDLE
+        self._take_off_gone()
+
+    @property
+    def _worn_gone(self) -> Identity | None:
+        """What was removed and is still worn."""
+        photos = set() if self._gone is None else {photo.file for photo in self._gone.photos}
+        return self._gone if photos and set(self._source.photos) <= photos and self._source.photos else None
+
+    def _take_off_gone(self) -> None:
+        """What was removed is worn to the end of the line: nobody is to be seen by surprise. After that its photos are not there."""
+        if self._worn_gone is not None and not self._is_live:
+            self.changed.emit(_wearing(SourceSettings()))
 
     @property
     def worn(self) -> Identity | None:
@@ -239,6 +265,8 @@ class FaceCard(Card):
         tile.wished.connect(self.wear)
         tile.wished.connect(lambda _: self.show_settings(Settings(source=self._source)))  # a press alone checks nothing
         tile.menu_wished.connect(self._menu)
+        tile.rename_wished.connect(self._rename)
+        tile.remove_wished.connect(self.remove)
 
         def show(file: Path) -> None:
             if tile in self.tiles:
@@ -283,9 +311,13 @@ class FaceCard(Card):
         """With a way back for as long as the window is open."""
 
         def removed(what: Removed) -> None:
-            self.offered.emit(tr("{name} was removed.").format(name=what.name), tr("Undo"), partial(self._restore, what))
+            self.offered.emit(tr("{name} was removed.").format(name=what.name), tr("Undo"), partial(self._restore, what, was_worn))
             self.read()
+            if was_worn:
+                self._gone = identity
+                self._take_off_gone()
 
+        was_worn = self.worn is not None and self.worn.id == identity.id
         self.bench.worker("photos").run(partial(self.gallery.remove, identity.id), removed, self._refuse)
 
     def remove_photo(self, identity: Identity, photo: Photo) -> None:
@@ -304,13 +336,16 @@ class FaceCard(Card):
 
     def add_to(self, identity: Identity, photos: Sequence[Path]) -> None:
         """Further photos of one who is there."""
-        self._with_photos(partial(self.gallery.add_photos, identity.id, tuple(photos)))
+        self.bench.worker("photos").run(partial(self.gallery.add_photos, identity.id, tuple(photos)), self._changed_photos, self._refuse)
 
-    def _restore(self, removed: Removed) -> None:
-        self._with_photos(partial(self.gallery.restore, removed))
+    def _restore(self, removed: Removed, was_worn: bool = False) -> None:
+        def restored(identity: Identity) -> None:
+            self._gone = None
+            if was_worn and not self._source.photos:
+                self.wear(identity)
+            self._changed_photos(identity)
 
-    def _with_photos(self, work: Callable[[], Identity]) -> None:
-        self.bench.worker("photos").run(work, self._changed_photos, self._refuse)
+        self.bench.worker("photos").run(partial(self.gallery.restore, removed), restored, self._refuse)
 
     def _changed_photos(self, identity: Identity) -> None:
         """Who wears it wears what it is now made of."""

@@ -13,7 +13,7 @@ from PySide6.QtGui import QIcon, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QMenu, QToolButton, QVBoxLayout
 
 from app.gallery import Gallery, Identity, Photo
-from app.gui.cards.card import Bench
+from app.gui.cards.card import Bench, row
 from app.gui.flow import Flow
 from app.gui.picture import fitted, outlined
 from app.gui.words import tr
@@ -69,6 +69,8 @@ class PhotoStrip(QFrame):
     """An ``Identity``, and the ``Photo`` of it."""
     add_wished = Signal(object)
     """Further photos of this ``Identity``."""
+    menu_wished = Signal(object, QPoint)
+    """What can be done with this ``Identity``, at a place of the screen."""
 
     def __init__(self, bench: Bench, gallery: Gallery) -> None:
         super().__init__()
@@ -78,11 +80,15 @@ class PhotoStrip(QFrame):
         self.buttons: list[PhotoButton] = []
         self._title = QLabel()
         self._title.setWordWrap(True)
+        self.more = QToolButton()
+        self.more.setObjectName("quiet")
+        self.more.setText("⋯")
+        self.more.clicked.connect(self._ask_for_more)
         self._row = Flow()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 0)
         column.setSpacing(8)
-        column.addWidget(self._title)
+        column.addLayout(row(self._title, self.more))
         column.addLayout(self._row)
         self.hide()
 
@@ -99,6 +105,8 @@ class PhotoStrip(QFrame):
         self.buttons = [self._button(photo, number, len(photos)) for number, photo in enumerate(photos, 1)]
         name = "" if identity is None else identity.name
         self._title.setText(tr("Photos of {name}").format(name=name))
+        self.more.setToolTip(tr("Rename, favourite, remove: {name}").format(name=name))
+        self.more.setAccessibleName(self.more.toolTip())
         self.setVisible(bool(photos))
         self._look()
 
@@ -115,6 +123,9 @@ class PhotoStrip(QFrame):
         add.setEnabled(not identity.built_in)
         remove.setEnabled(not identity.built_in and len(identity.photos) > 1)
         return menu
+
+    def _ask_for_more(self) -> None:
+        self.menu_wished.emit(self._identity, self.more.mapToGlobal(self.more.rect().bottomLeft()))
 
     def _button(self, photo: Photo, number: int, count: int) -> PhotoButton:
         button = PhotoButton(photo, number, count)
