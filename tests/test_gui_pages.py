@@ -36,9 +36,10 @@ from PySide6.QtWidgets import (
 
 from app.gui import theme
 from app.gui.cards.card import changed
+from app.gui.consent import Consent
 from app.gui.live import LiveState
 from app.gui.memory import restored
-from app.gui.trouble import Trouble
+from app.gui.trouble import Trouble, TroublePage
 from app.gui.window import Window
 from app.gui.words import CONTEXT, Words
 from app.presets import Preset, Presets
@@ -556,8 +557,27 @@ def test_long_words_are_not_cut_off(opened: Any, qtbot: Any, qapp: Any, directio
         qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
 
 
+@pytest.mark.parametrize("language", ["en", "de", "zh", "long"])
+def test_no_word_of_the_other_windows_is_cut_off(opened: Any, qtbot: Any, qapp: Any, language: str) -> None:
+    """What is asked first, and what is said when something has broken."""
+    words = Long() if language == "long" else Words(language)
+    qapp.installTranslator(words)
+    try:
+        first, page = Consent(), TroublePage(opened(), lambda error: "report")
+        page.tell(ZeroDivisionError(), live=True)
+        for number, dialogue in enumerate((first, page)):
+            dialogue.show()
+            qtbot.waitUntil(dialogue.isVisible, timeout=PATIENCE_MS)
+            QApplication.processEvents()
+            keep(dialogue, f"dialogue_{language}_{number}")
+            assert cut_off(dialogue) == []
+            dialogue.close()
+    finally:
+        qapp.removeTranslator(words)
+
+
 # ruff: noqa: SIM102
-def cut_off(window: Window) -> list[str]:
+def cut_off(window: Any) -> list[str]:
     """Labels and buttons whose words need more room than they have, and cards that are wider than their page."""
     found = []
     for widget in window.findChildren(QWidget):
@@ -569,7 +589,7 @@ def cut_off(window: Window) -> list[str]:
         elif isinstance(widget, QLabel | QPushButton) and text_of(widget) and widget.sizePolicy().horizontalPolicy().name != "Ignored":
             if widget.minimumSizeHint().width() > widget.width() + 1:
                 found.append(text_of(widget))
-    for card in window.cards:
+    for card in getattr(window, "cards", ()):
         page = card.parentWidget()
         if card.isVisible() and page is not None and page.parentWidget() is not None and page.width() > page.parentWidget().width():
             found.append(f"{card.accessibleName()}: {page.width()} of {page.parentWidget().width()}")

@@ -14,6 +14,9 @@ from app.gui.theme import Theme
 HISTORY = 300
 """Ages the chart keeps: ten seconds at 30 pictures a second."""
 
+NARROW_PX = 160
+"""A chart of less width has no words."""
+
 TOP_MS = 40.0
 """The chart is never lower than this, so that a calm line looks calm."""
 
@@ -26,7 +29,7 @@ class AgeChart(QWidget):
         self._theme = theme
         self._budget_ms = 0.0
         self.ages_ms: deque[float] = deque(maxlen=HISTORY)
-        self.setMinimumSize(80, 40)
+        self.setMinimumSize(0, 40)
 
     def sizeHint(self) -> QSize:  # noqa: N802  Qt's name
         return QSize(220, 44)
@@ -58,8 +61,8 @@ class AgeChart(QWidget):
         if 0 < self._budget_ms <= top_ms:
             painter.setPen(QPen(QColor(theme.warn), 1, Qt.PenStyle.DashLine))
             y = round(self._height_of(self._budget_ms, top_ms))
-            words = f"{self._budget_ms:g} ms"
-            left, tall = painter.fontMetrics().horizontalAdvance(words) + 6, painter.fontMetrics().height()
+            words = f"{self._budget_ms:g} ms" if self.width() >= NARROW_PX else ""
+            left, tall = painter.fontMetrics().horizontalAdvance(words) + 6 if words else 0, painter.fontMetrics().height()
             painter.drawLine(left, y, self.width(), y)
             painter.setPen(QColor(theme.muted))
             top = min(max(y - tall // 2, 0), self.height() - tall)

@@ -46,7 +46,7 @@ class NumbersBar(QFrame):
                 label.setToolTip(hint)
             column = QVBoxLayout()
             column.setSpacing(0)
-            column.addStrut(68)  # numbers grow and shrink, and the others are to stay where they are
+            column.addStrut(64)  # numbers grow and shrink, and the others are to stay where they are
             column.addWidget(value)
             column.addWidget(caption)
             row.addLayout(column)

@@ -129,6 +129,8 @@ class PeopleStrip(QFrame):
         self._hidden: frozenset[int] = frozenset()
         self._recognisers: tuple[Part, ...] = ()
         self._has_own_face = False
+        self.after: QWidget | None = None
+        """What the keyboard leaves for the people."""
         self.chips: dict[int, Chip] = {}
         self.all = QToolButton()
         self.all.setObjectName("quiet")
@@ -217,7 +219,8 @@ class PeopleStrip(QFrame):
         for number in numbers:
             self.chips[number] = kept.get(number) or self._chip(number)
             self._row.insertWidget(self._row.count() - 1, self.chips[number])
-        for before, after in pairwise([*self.chips.values(), self.more, self.all]):
+        first = [] if self.after is None else [self.after]
+        for before, after in pairwise([*first, *self.chips.values(), self.more, self.all]):
             self.setTabOrder(before, after)
 
     def _chip(self, number: int) -> Chip:

@@ -85,7 +85,7 @@ QPushButton, QToolButton { background: $card; border: 1px solid $line; border-ra
 QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus { border: 1px solid $accent; }
 QToolButton#tool { background: transparent; border-color: transparent; padding: 6px; }
-QToolButton#view { padding: 7px 10px; }
+QToolButton#view { padding: 7px 8px; }
 QToolButton#tool:hover, QToolButton#tool:focus { border-color: $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
 QPushButton:disabled, QToolButton:disabled { color: $muted; }

@@ -298,7 +298,9 @@ class Window(QWidget):
         stage.addWidget(self.preview, 1)
         stage.addWidget(self.comparing.bar)
         stage.addWidget(self.people)
-        below = row(self._view_buttons(), *self._tools())
+        tools = row(*self._tools())
+        tools.setSpacing(0)
+        below = row(self._view_buttons(), tools)
         below.setStretch(0, 1)
         stage.addLayout(below)
         stage.addWidget(self.numbers)
@@ -307,6 +309,10 @@ class Window(QWidget):
         whole.setSpacing(20)
         whole.addWidget(self.pages)
         whole.addLayout(stage, 1)
+        self.people.after = self.preview
+        self.setTabOrder(self.preview, self.people.more)
+        self.setTabOrder(self.people.more, self.people.all)
+        self.setTabOrder(self.people.all, self.view["mirrored"])
         self._add_shortcuts()
 
     def _add_shortcuts(self) -> None:
@@ -353,7 +359,7 @@ class Window(QWidget):
             self.tools[name].setEnabled(possible)
 
     def _view_buttons(self) -> Flow:
-        flow, scene = Flow(), self.preview.scene
+        flow, scene = Flow(gap=6), self.preview.scene
         self.view: dict[str, QToolButton] = {}
         for name, text in (
             ("mirrored", tr("Mirror")),
