@@ -84,7 +84,7 @@ QToolButton#rail:checked { background: $card; border-color: $line; color: $accen
 QPushButton, QToolButton { background: $card; border: 1px solid $line; border-radius: 8px; padding: 7px 14px; min-height: 20px; }
 QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus { border: 1px solid $accent; }
-QToolButton#tool { background: transparent; border-color: transparent; padding: 6px; }
+QToolButton#tool { background: transparent; border-color: transparent; padding: 7px 3px; }
 QToolButton#view { padding: 7px 8px; }
 QToolButton#tool:hover, QToolButton#tool:focus { border-color: $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }

@@ -359,7 +359,7 @@ class Window(QWidget):
             self.tools[name].setEnabled(possible)
 
     def _view_buttons(self) -> Flow:
-        flow, scene = Flow(gap=6), self.preview.scene
+        flow, scene = Flow(gap=4), self.preview.scene
         self.view: dict[str, QToolButton] = {}
         for name, text in (
             ("mirrored", tr("Mirror")),
