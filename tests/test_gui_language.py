@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 pytest.importorskip("pytestqt")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+import shiboken6
 from conftest import HOPPER
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QColor
@@ -202,3 +205,23 @@ def test_the_trays_menu_follows(qapp: Any) -> None:
     finally:
         tray.close()
         appearance.end()
+
+
+def test_nothing_is_left_of_what_was_there_before(speaking: Any, qtbot: Any) -> None:
+    window, appearance = speaking("en", Settings(input=SMALL))
+    filled(window, qtbot)
+    count, gone = None, []
+    for language in ("de", "en", "de", "en", "de"):
+        gone += [weakref.ref(widget) for widget in (window.contents, window.face, window.people, *window.cards)]
+        before = window.contents
+        appearance.become(language, "light")
+        qtbot.waitUntil(lambda before=before: window.contents is not before, timeout=PATIENCE_MS)
+        filled(window, qtbot)
+        qtbot.waitUntil(lambda before=before: not shiboken6.isValid(before), timeout=PATIENCE_MS)
+        if language == "de":
+            widgets = len(window.findChildren(QWidget))
+            count = count or widgets
+            assert widgets == count
+    del before
+    gc.collect()
+    assert [ref() for ref in gone if ref() is not None] == []

@@ -58,15 +58,21 @@ class Worker(QObject):
         self._thread.join(timeout_s)
 
     def _loop(self) -> None:
-        while (item := self._work.get()) is not None:
-            work, done, failed = item
-            try:
-                result, then = work(), done
-            except Exception as error:
-                if not isinstance(error, KNOWN):
-                    log.exception("work for the window broke unexpectedly")
-                result, then = error, failed
-            self._finished.emit(then, result)
+        while self._do(self._work.get()):
+            pass  # and nothing of what is done stays in a name of this frame while the thread waits: it would keep a widget
+
+    def _do(self, item: tuple[Callable[[], Any], Done, Done] | None) -> bool:
+        if item is None:
+            return False
+        work, done, failed = item
+        try:
+            result, then = work(), done
+        except Exception as error:
+            if not isinstance(error, KNOWN):
+                log.exception("work for the window broke unexpectedly")
+            result, then = error, failed
+        self._finished.emit(then, result)
+        return True
 
     def _hand_back(self, then: Done, result: Any) -> None:
         self._under_way -= 1
