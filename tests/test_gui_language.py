@@ -225,3 +225,21 @@ def test_nothing_is_left_of_what_was_there_before(speaking: Any, qtbot: Any) -> 
     del before
     gc.collect()
     assert [ref() for ref in gone if ref() is not None] == []
+
+
+def test_where_nobody_chose_colours_the_systems_are_followed(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no desktop here that becomes dark: what Qt is told by one stands in."""
+    said = ["light"]
+    monkeypatch.setattr(theme, "choose", lambda name: {"light": theme.LIGHT, "dark": theme.DARK}.get(name) or theme.choose(said[0]))
+    appearance = Appearance(qapp, "en")
+    seen: list[theme.Theme] = []
+    appearance.changed.connect(seen.append)
+    try:
+        said[0] = "dark"
+        qapp.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Dark)
+        assert seen == [theme.DARK]
+        appearance.become("en", "light")
+        qapp.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Dark)
+        assert seen == [theme.DARK, theme.LIGHT], "chosen is chosen"
+    finally:
+        appearance.end()

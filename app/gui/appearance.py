@@ -21,6 +21,7 @@ class Appearance(QObject):
         super().__init__()
         self._application = application
         self._of_system = theme.choose("system")  # before the application has colours of its own
+        application.styleHints().colorSchemeChanged.connect(self._follow_system)
         self._translators: tuple[QTranslator, ...] = ()
         self._chosen = (language, colours)
         self._speak(language or system_language())
@@ -36,6 +37,13 @@ class Appearance(QObject):
         if before[1] != colours:
             self.theme = self._coloured(colours)
         self.changed.emit(self.theme)
+
+    def _follow_system(self, _scheme: object) -> None:
+        """Day has become night, or the other way round."""
+        self._of_system = theme.choose("system")
+        if self._chosen[1] is None and self.theme != self._of_system:
+            self.theme = self._coloured(None)
+            self.changed.emit(self.theme)
 
     def end(self) -> None:
         """The application speaks as it did before."""

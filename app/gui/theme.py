@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
@@ -149,9 +150,11 @@ QToolTip { background: $card; color: $text; border: 1px solid $line; padding: 4p
 
 
 def choose(name: str) -> Theme:
-    """``light``, ``dark``, or anything else for what the system has."""
-    if name in ("light", "dark"):
-        return LIGHT if name == "light" else DARK
+    """``light``, ``dark``, or anything else for what the system has: as it says, or by its colours while they are the application's."""
+    said = {Qt.ColorScheme.Light: "light", Qt.ColorScheme.Dark: "dark"}.get(QGuiApplication.styleHints().colorScheme(), "")
+    wanted = name if name in ("light", "dark") else said
+    if wanted:
+        return LIGHT if wanted == "light" else DARK
     return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128 else LIGHT
 
 
