@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
-.PHONY: screenshots test-monkey test-families test-engines engine-table test-kernels test-gpu-names test-gpu test-vcam
+.PHONY: screenshots readme-images test-monkey test-families test-engines engine-table test-kernels test-gpu-names test-gpu test-vcam
 
 demo: setup
 	$(BIN)/ffrt demo --out demo
@@ -50,6 +50,10 @@ soak: setup
 bench-quality: setup
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/ffrt bench quality --clips $(CLIPS) --sources $(SOURCES) --report bench/quality.json --sheets bench/sheets
+
+readme-images: setup-test
+	if [ -z "$$DISPLAY$$WAYLAND_DISPLAY$$QT_QPA_PLATFORM" ]; then set -- env QT_QPA_PLATFORM=offscreen; fi; \
+	"$$@" $(BIN)/python scripts/readme_images.py docs/images
 
 # 200 random operations at the window while live; FFRT_SEED=N repeats one. One arena: memory that threads keep would hide a leak.
 test-monkey: setup-test

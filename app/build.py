@@ -29,7 +29,7 @@ from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
 RESTYLED = (
-    *("opacity", "on_lost", "enhancer_opacity", "blending", "colour_match", "sharpness", "badge", "badge_corner"),
+    *("opacity", "on_lost", "enhancer_opacity", "blending", "seam_width", "colour_match", "sharpness", "badge", "badge_corner"),
     *("smoothing", "max_faces", "hold_frames", "detect_every"),
 )
 """Fields of a look that are no part's: what is worn, and its identity, stay when they change."""
@@ -138,6 +138,7 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
         enhancer=None if chosen.enhancer is None else here.named(Kind.ENHANCER, chosen.enhancer),
         enhancer_opacity=chosen.enhancer_opacity,
         blending=chosen.blending,
+        seam_width=chosen.seam_width,
         colour_match=chosen.colour_match,
         sharpness=chosen.sharpness,
         badge=_badge(settings),
@@ -168,6 +169,7 @@ def restyled(look: Look, settings: Settings) -> Look:
         on_lost=chosen.on_lost,
         enhancer_opacity=chosen.enhancer_opacity,
         blending=chosen.blending,
+        seam_width=chosen.seam_width,
         colour_match=chosen.colour_match,
         sharpness=chosen.sharpness,
         badge=_badge(settings, look.badge),

@@ -58,6 +58,8 @@ class FaceOptions:
         1 to 4; a neural swapper works on so many times its own size.
     blend
         soft, or seamless: the face's colours first move to those along its seam.
+    seam_width
+        0.1 to 2; over how wide a seam the face fades out, times what the swapper has by itself.
     runtime
         what runs neural models: auto (the best that can run each), rtx, tensorrt, ort-cuda, ort-directml, ort-coreml, ort-openvino or ort
         (the processor), or several in the order in which they are tried, as in rtx,ort.
@@ -74,6 +76,7 @@ class FaceOptions:
     pixel_boost: Whole = 1
     regions: Annotated[tuple[Region, ...], Parameter(consume_multiple=True)] = WORN
     blend: Blending = Blending.SOFT
+    seam_width: float = 1.0
     runtime: str = "auto"
 
     def arguments(self) -> list[str]:
@@ -99,6 +102,7 @@ class FaceOptions:
             "pixel_boost": self.pixel_boost,
             "regions": self.regions,
             "blending": self.blend,
+            "seam_width": self.seam_width,
             "runtime": self.runtime,
         }
 

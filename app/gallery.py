@@ -194,6 +194,10 @@ class Gallery:
             write_atomically(place, thumbnail_of(self._report(chosen.file)))
         return place
 
+    def look_at(self, photo: Path) -> PhotoReport:
+        """What is to be seen in ``photo`` now. Raises ``PhotoError``."""
+        return self._report(photo)
+
     # --- what a person changes ---
 
     def add(self, photos: Sequence[Path], name: str | None = None) -> Identity:

@@ -24,15 +24,19 @@ WAYLAND = (
     "settings of your desktop instead (see --control)"
 )
 
+NO_SCREEN = "there is no X server to hear keys from; start ffrt in a desktop session"
+
+NO_PYNPUT = "hotkeys everywhere need pynput, which is not installed; run `pip install 'ffrt[hotkeys]'`"
+
 
 def problem(environment: Mapping[str, str], platform: str = sys.platform) -> str:
     """Why they cannot work here; empty where they can."""
     if platform == "linux" and (environment.get("XDG_SESSION_TYPE") == "wayland" or environment.get("WAYLAND_DISPLAY")):
         return WAYLAND
     if platform == "linux" and not environment.get("DISPLAY"):
-        return "there is no X server to hear keys from; start ffrt in a desktop session"
+        return NO_SCREEN
     if importlib.util.find_spec("pynput") is None:
-        return "hotkeys everywhere need pynput, which is not installed; run `pip install 'ffrt[hotkeys]'`"
+        return NO_PYNPUT
     return ""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from app.settings import LookSettings
 from engines.detect import detectors
 from engines.face_regions import parsed
-from engines.family import Kind, families
+from engines.family import DrawsOnePerson, Kind, families
 from engines.mask import masks
 from engines.registry import Registry
 from engines.session import ModelUse, RunsNetworks, choose_runtime, runtime_order
@@ -49,6 +49,12 @@ class Parts:
             self._embedded += embedded_uses(made)
             return made
         return self._whole_kit().named(kind, asked)
+
+    def draws_one_person(self, swapper: str) -> bool:
+        """Whether that is made for one person, so that no photo is to be chosen. Raises ``ModelError`` as ``named`` does."""
+        if swapper in list(BUILT_IN[Kind.SWAPPER]):
+            return False
+        return isinstance(self._whole_kit().family(Kind.SWAPPER, swapper), DrawsOnePerson)
 
     def open_helpers(self) -> None:
         """Opens what the user named for other parts to use, before them: a wrong name is said also where none of them needs it."""

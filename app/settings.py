@@ -129,6 +129,8 @@ class LookSettings(_Part):
     regions: tuple[Region, ...] = Field(WORN, min_length=1)
     """Where the face is worn, of masks that tell regions apart (BiSeNet's)."""
     blending: Blending = Blending.SOFT
+    seam_width: float = Field(1.0, ge=0.1, le=2)
+    """The seam is so many times as wide as the swapper has it by itself."""
     colour_match: float = Field(1.0, ge=0, le=1)
     """0 leaves the face its own colours, 1 gives it those of the person filmed: of the mesh, and of a seam that is matched."""
     sharpness: float = Field(0.0, ge=0, le=1)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from engines.align import Aligner
+from engines.paste import EDGE_SHARE
 from engines.session import TensorSpec
 from engines.tensor import Norm
 
@@ -32,6 +33,8 @@ class CropRecipe:
     """Of what it gives."""
     says_mask: bool
     """Whether it also says what is face."""
+    edge: float = EDGE_SHARE
+    """Width of the crop's soft border, as a share of its side."""
 
 
 @runtime_checkable

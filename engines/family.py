@@ -120,6 +120,14 @@ class NamesInputs(Protocol):
     input_names: frozenset[str]
 
 
+@runtime_checkable
+class DrawsOnePerson(Protocol):
+    """What a family of swappers offers beside ``Family`` if each of its files is made for one person, and needs no photo."""
+
+    needs_photo: bool
+    """False."""
+
+
 ROOMS = ("detect", "landmarks", "identity", "swap", "enhance", "mask")
 """Packages of ``engines`` in which families live."""
 

@@ -78,6 +78,10 @@ class ModelKit:
             return known[asked]()
         return self._opened(kind, self._file(kind, asked))
 
+    def family(self, kind: Kind, asked: str) -> Family:
+        """Of the model or file that a person calls ``asked``, which is not opened. Raises ``ModelError`` as ``named`` does."""
+        return self._families[self._file(kind, asked).family]
+
     def part(self, kind: Kind, names: Sequence[str]) -> Any:
         """See ``engines.family.Kit``."""
         if kind in self._preferred:

@@ -19,7 +19,7 @@ import numpy as np
 from engines.device.contract import Device, Event, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
-from engines.swap.contract import BatchSwapper, MatchesColours, Patch
+from engines.swap.contract import BatchSwapper, FadesAtSeam, MatchesColours, Patch
 from rt.clock import Clock
 from rt.compose import host
 from rt.compose.contract import Compositor
@@ -164,6 +164,8 @@ class Lane:
             return
         if isinstance(look.swapper, MatchesColours):
             look.swapper.colour_match = look.colour_match
+        if isinstance(look.swapper, FadesAtSeam):
+            look.swapper.seam_width = look.seam_width
         faces = _faces(frame, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))

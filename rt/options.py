@@ -103,6 +103,8 @@ class Look:
     enhancer_opacity: float = 0.8
     """0 leaves the swap as it is, 1 shows the enhancer's picture alone."""
     blending: Blending = Blending.SOFT
+    seam_width: float = 1.0
+    """A swapper's seam is so many times as wide as it has it by itself."""
     colour_match: float = 1.0
     """0 leaves a face its own colours, 1 gives it the target's: of swappers that can be told, and of a seam that is matched."""
     sharpness: float = 0.0

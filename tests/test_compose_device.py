@@ -256,6 +256,27 @@ def test_finished_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: S
     assert differences(made, frame.pixels)[:40].max() > 100, "the badge"
 
 
+@pytest.mark.parametrize("kind", ["mesh", "echo", "boosted"])
+def test_a_seam_of_any_width_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str) -> None:
+    """Also where it changes from one frame to the next."""
+    frame, look = scene(woman), look_of(kind, man)
+    device, compositor, image = HostDevice(), DeviceCompositor(kernels), np.empty_like(frame.pixels)
+    stream, made = device.stream("compute"), {}
+    try:
+        for width in (1.0, 0.4, 1.8, 1.0):
+            stream.upload(frame.pixels, image)
+            compositor.compose(stream, frame, image, replace(look, seam_width=width))
+            stream.record().synchronize()
+            made[width] = image.copy()
+            off = differences(image, by_the_processor(frame, replace(look_of(kind, man), seam_width=width), []))
+            assert off.max() <= 1
+    finally:
+        stream.close()
+        compositor.clear()
+    if kind == "mesh":  # an echo is the picture itself, wherever it ends
+        assert differences(made[0.4], made[1.8]).max() > 20
+
+
 anywhere = st.tuples(st.floats(-60, 540), st.floats(-60, 420), st.floats(4, 110), st.floats(-180, 180))
 
 

@@ -211,7 +211,7 @@ def look(worn: bool = True, **wanted: object) -> Settings:
     )
 
 
-def test_sharpness_colours_and_badge_change_while_live_and_come_back() -> None:
+def test_sharpness_colours_seam_and_badge_change_while_live_and_come_back() -> None:
     witness = Newest()
     session = LiveSession(look(), witness=witness)
     session.start()
@@ -237,6 +237,8 @@ def test_sharpness_colours_and_badge_change_while_live_and_come_back() -> None:
         assert columns.max() < 440
         own = shown(look(colour_match=0.0))
         assert np.abs(own - plain).mean() > 0.2
+        narrow = shown(look(seam_width=0.1))
+        assert np.abs(narrow - plain).max() > 12
         assert np.abs(shown(look()) - plain).mean() < 0.2
         assert np.array_equal(shown(look(worn=False, badge="AI face")), shown(look(worn=False)))
     finally:

@@ -16,11 +16,16 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from conftest import HOPPER
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox
+from standins.swappers import dfm
 
 from app.gui import theme
+from app.gui.cards.card import changed
 from app.gui.cards.look import BadgeCard, EdgeCard, LookCard
-from app.gui.fields import TextField
+from app.gui.fields import SliderField, TextField
+from app.gui.live import LiveState
 from app.gui.window import Window
+from app.models import Models
 from app.offers import Part
 from app.settings import InputSettings, LookSettings, Settings, SourceSettings
 from engines.face_regions import Region
@@ -35,6 +40,7 @@ OTHERS: dict[str, Any] = {
     "masks": ("mouth",),
     "regions": (Region.FACE, Region.HAIR),
     "blending": Blending.SEAMLESS,
+    "seam_width": 0.5,
     "colour_match": 0.25,
     "sharpness": 0.75,
     "enhancer": "gfpgan_1.4",
@@ -71,6 +77,65 @@ def window(qtbot: Any, qapp: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def cards(window: Window) -> list[LookCard]:
     return [card for card in window.cards if isinstance(card, LookCard)]
+
+
+@pytest.mark.parametrize("imported", [True, False], ids=["of the shelf", "a file"])
+def test_a_swapper_of_one_person_needs_no_photo(imported: bool, window: Window, qtbot: Any, tmp_path: Path) -> None:
+    """Nobody is told to choose a face, and the gallery says that its faces are not worn."""
+    file = dfm(tmp_path / "person.dfm")
+    if imported:
+        Models().import_file(file)
+    window.apply(changed("source", photos=()))
+    assert "Choose a face" in window.preview.scene.message
+    window.apply(changed("look", swapper="person" if imported else str(file)))
+    qtbot.waitUntil(lambda: window.has_face, timeout=PATIENCE_MS)
+    assert window.preview.scene.message == "Go live to see the picture here."
+    assert "one person alone" in window.face.own.text()
+    window.toggle_live()
+    with qtbot.waitSignal(window.control.pulsed, timeout=PATIENCE_MS):
+        qtbot.waitUntil(lambda: window.state is LiveState.LIVE, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(window.people.chips), timeout=PATIENCE_MS)
+    assert window.message.text() == ""
+    assert "Swapped" in window.people.chips[1].text()
+    window.apply(changed("look", swapper="mesh"))
+    assert not window.has_face
+    assert "No face is chosen" in window.people.chips[1].text()
+    assert window.face.own.isHidden()
+
+
+def test_a_swapper_that_is_not_here_brings_no_face(window: Window, qtbot: Any) -> None:
+    window.apply(changed("source", photos=()))
+    window.apply(changed("look", swapper="nobody"))
+    qtbot.waitUntil(lambda: not any(worker.is_busy for worker in window.bench._workers.values()), timeout=PATIENCE_MS)
+    assert not window.has_face
+
+
+def test_rows_that_do_nothing_are_not_in_the_way(window: Window) -> None:
+    def shown(name: str) -> bool:
+        return next(not card.fields[name].isHidden() for card in cards(window) if name in card.fields)
+
+    assert not any(map(shown, ("pixel_boost", "enhancer_opacity", "enhancer_weight", "badge_corner")))
+    assert shown("hold_frames")
+    window.apply(changed("look", enhancer="gfpgan_1.4", swapper="inswapper_128", badge="AI", on_lost=OnLost.BLUR))
+    assert all(map(shown, ("pixel_boost", "enhancer_opacity", "enhancer_weight", "badge_corner")))
+    assert not shown("hold_frames")
+    window.apply(changed("look", enhancer_weight=0.9, hold_frames=9, enhancer=None))
+    assert shown("enhancer_weight"), "it can be set back"
+    assert shown("hold_frames")
+    assert not shown("enhancer_opacity")
+
+
+def test_numbers_are_written_as_what_they_are(window: Window) -> None:
+    window.apply(changed("look", opacity=0.3, seam_width=0.5, max_faces=3))
+    texts = {name: field.number.text() for card in cards(window) for name, field in card.fields.items() if isinstance(field, SliderField)}
+    assert (texts["opacity"], texts["seam_width"], texts["max_faces"]) == ("30 %", "× 0.50", "3")
+
+
+def test_a_list_holds_what_is_offered_and_nothing_else(window: Window, qtbot: Any) -> None:
+    """An entry called None stood in lists that were filled before they knew what is chosen."""
+    qtbot.waitUntil(lambda: not any(worker.is_busy for worker in window.bench._workers.values()), timeout=PATIENCE_MS)
+    entries = [box.itemText(at) for box in window.findChildren(QComboBox) for at in range(box.count()) if box.itemData(at) is None]
+    assert entries.count("None") == 1, "no enhancer"
 
 
 def card(window: Window, kind: type[Any]) -> Any:

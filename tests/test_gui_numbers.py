@@ -38,6 +38,7 @@ from app.gui.cards.numbers import (
 )
 from app.gui.chart import HISTORY, TOP_MS, AgeChart
 from app.gui.live import LiveState, Pulse
+from app.gui.numbers import clock_text
 from app.gui.window import Window
 from app.gui.words import Words
 from app.settings import InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, RunSettings, Settings, SourceSettings
@@ -191,7 +192,8 @@ def late(qtbot: Any, qapp: Any) -> Iterator[Window]:
 
 def test_a_step_down_is_shown_with_what_and_why(late: Window, qtbot: Any) -> None:
     qtbot.waitUntil(lambda: late.numbers.given_up.isVisible(), timeout=PATIENCE_MS)
-    age, drops_card, stages, runs = late.truth
+    idle, age, drops_card, stages, runs = late.truth
+    assert idle.isHidden()
     qtbot.waitUntil(lambda: "ago" in age.changes.text(), timeout=PATIENCE_MS)
     assert "looked for less often" in late.numbers.given_up.text()
     assert "looked for less often" in age.given_up.text()
@@ -295,3 +297,21 @@ def test_people_and_numbers_in_every_language(
         window.close()
         qapp.removeTranslator(words)
         qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+
+
+def test_what_was_measured_is_there_for_who_looks_later(late: Window, qtbot: Any) -> None:
+    """Another page was open all the while."""
+    window = late
+    window.pages.open_named("face")
+    qtbot.waitUntil(lambda: window.numbers.values["live"].text() not in ("–", "0:00"), timeout=PATIENCE_MS)
+    window.toggle_live()
+    qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+    window.pages.open_named("numbers")
+    tables = [card.table.rows() for card in window.truth if hasattr(card, "table")]
+    assert all(tables)
+    assert window.numbers.values["live"].text() == "–"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (7, "0:07"), (754, "12:34"), (3723, "1:02:03"), (360_000, "100:00:00")])
+def test_the_clock(seconds: int, text: str) -> None:
+    assert clock_text(seconds) == text

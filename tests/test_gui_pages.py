@@ -19,8 +19,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import cv2
 from conftest import ASTRONAUT, HOPPER
-from PySide6.QtCore import QMimeData, Qt, QUrl
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -36,9 +36,10 @@ from PySide6.QtWidgets import (
 
 from app.gui import theme
 from app.gui.cards.card import changed
+from app.gui.consent import Consent
 from app.gui.live import LiveState
 from app.gui.memory import restored
-from app.gui.trouble import Trouble
+from app.gui.trouble import Trouble, TroublePage
 from app.gui.window import Window
 from app.gui.words import CONTEXT, Words
 from app.presets import Preset, Presets
@@ -61,8 +62,8 @@ def opened(qtbot: Any, qapp: Any) -> Iterator[Any]:
     theme.apply(qapp, theme.LIGHT)
     windows: list[Window] = []
 
-    def open_one(settings: Settings | None = None, **more: Any) -> Window:
-        window = Window(settings or Settings(input=SMALL), theme.LIGHT, **more)
+    def open_one(settings: Settings | None = None, colours: theme.Theme = theme.LIGHT, **more: Any) -> Window:
+        window = Window(settings or Settings(input=SMALL), colours, **more)
         windows.append(window)
         window.show()
         return window
@@ -421,6 +422,39 @@ def test_a_camera_that_is_not_there_is_said(opened: Any, qtbot: Any) -> None:
     qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
 
 
+# --- buttons for what has a key ---
+
+
+def test_what_has_a_key_has_a_button(opened: Any, qtbot: Any) -> None:
+    window = opened()
+    qtbot.waitUntil(lambda: len(window.face.tiles) == 2, timeout=PATIENCE_MS)
+    able = lambda: {name for name, button in window.tools.items() if button.isEnabled()}  # noqa: E731
+    assert able() == set()
+    window.face.wear_number(1)
+    assert able() == {"undo"}
+    window.tools["undo"].click()
+    assert window.photo is None
+    assert able() == {"redo"}
+    window.tools["redo"].click()
+    assert window.photo is not None
+    go_live(window, qtbot)
+    assert able() == {"undo", "snapshot", "full"}
+    window.tools["full"].click()
+    assert window.preview.isFullScreen()
+    QTest.keyClick(window.preview, Qt.Key.Key_Escape)
+    assert not window.preview.isFullScreen()
+
+
+def test_a_place_to_drop_at_lights_up_while_something_is_held_there(opened: Any) -> None:
+    window = opened()
+    held = mime(HOPPER)  # Qt's event holds no reference
+    enter = QDragEnterEvent(QPoint(600, 300), Qt.DropAction.CopyAction, held, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(window, enter)
+    assert window.preview.scene.inviting
+    QApplication.sendEvent(window, QDragLeaveEvent())
+    assert not window.preview.scene.inviting
+
+
 # --- trouble ---
 
 
@@ -486,14 +520,19 @@ def test_the_keyboard_reaches_every_control_of_every_page(opened: Any, qtbot: An
         assert {f"{type(w).__name__} {w.accessibleName() or text_of(w)}" for w in wanted - reached} == set()
 
 
+RIGHT_TO_LEFT = "\u200f"
+"""A mark without width: a line that begins with it is one of a language that is written so."""
+
+
 class Long(Words):
     """Every sentence half as long again, between marks: a language that nobody speaks."""
 
-    def __init__(self) -> None:
+    def __init__(self, direction: Qt.LayoutDirection = Qt.LayoutDirection.LeftToRight) -> None:
         super().__init__("en")
+        self._mark = RIGHT_TO_LEFT if direction is Qt.LayoutDirection.RightToLeft else ""
 
     def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str | None:
-        return f"⟦{source}{' ~~~' * (1 + len(source) // 8)}⟧" if context == CONTEXT else None
+        return f"{self._mark}⟦{source}{' ~~~' * (1 + len(source) // 8)}⟧" if context == CONTEXT else None
 
     def isEmpty(self) -> bool:  # noqa: N802
         return False
@@ -501,7 +540,7 @@ class Long(Words):
 
 @pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])
 def test_long_words_are_not_cut_off(opened: Any, qtbot: Any, qapp: Any, direction: Qt.LayoutDirection) -> None:
-    words = Long()
+    words = Long(direction)
     qapp.installTranslator(words)
     qapp.setLayoutDirection(direction)
     try:
@@ -518,8 +557,27 @@ def test_long_words_are_not_cut_off(opened: Any, qtbot: Any, qapp: Any, directio
         qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
 
 
+@pytest.mark.parametrize("language", ["en", "de", "zh", "long"])
+def test_no_word_of_the_other_windows_is_cut_off(opened: Any, qtbot: Any, qapp: Any, language: str) -> None:
+    """What is asked first, and what is said when something has broken."""
+    words = Long() if language == "long" else Words(language)
+    qapp.installTranslator(words)
+    try:
+        first, page = Consent(), TroublePage(opened(), lambda error: "report")
+        page.tell(ZeroDivisionError(), live=True)
+        for number, dialogue in enumerate((first, page)):
+            dialogue.show()
+            qtbot.waitUntil(dialogue.isVisible, timeout=PATIENCE_MS)
+            QApplication.processEvents()
+            keep(dialogue, f"dialogue_{language}_{number}")
+            assert cut_off(dialogue) == []
+            dialogue.close()
+    finally:
+        qapp.removeTranslator(words)
+
+
 # ruff: noqa: SIM102
-def cut_off(window: Window) -> list[str]:
+def cut_off(window: Any) -> list[str]:
     """Labels and buttons whose words need more room than they have, and cards that are wider than their page."""
     found = []
     for widget in window.findChildren(QWidget):
@@ -531,7 +589,7 @@ def cut_off(window: Window) -> list[str]:
         elif isinstance(widget, QLabel | QPushButton) and text_of(widget) and widget.sizePolicy().horizontalPolicy().name != "Ignored":
             if widget.minimumSizeHint().width() > widget.width() + 1:
                 found.append(text_of(widget))
-    for card in window.cards:
+    for card in getattr(window, "cards", ()):
         page = card.parentWidget()
         if card.isVisible() and page is not None and page.parentWidget() is not None and page.width() > page.parentWidget().width():
             found.append(f"{card.accessibleName()}: {page.width()} of {page.parentWidget().width()}")
@@ -564,10 +622,10 @@ def test_every_page_in_every_language_and_colour(
     qapp.installTranslator(words)
     theme.apply(qapp, colours)
     try:
-        window = opened()
-        window._theme = colours
+        window = opened(colours=colours)
         window.resize(*size)
         qtbot.waitUntil(lambda: len(window.face.tiles) == 2, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: not any(worker.is_busy for worker in window.bench._workers.values()), timeout=PATIENCE_MS)
         for page in range(window.pages.count):
             window.pages.open(page)
             QTest.qWait(20)

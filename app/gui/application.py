@@ -9,11 +9,12 @@ import sys
 from functools import partial
 
 import cv2  # noqa: F401  sets Qt's variables for a Qt of its own, which are taken back below
-from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTimer, QTranslator
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.diagnostics import diagnostics
-from app.gui import Opening, theme
+from app.gui import Opening
+from app.gui.appearance import Appearance
 from app.gui.consent import ask_once, consent_file
 from app.gui.memory import restored
 from app.gui.outside import Outside
@@ -21,7 +22,6 @@ from app.gui.tray import Tray
 from app.gui.trouble import Trouble, told
 from app.gui.watchdog import Watchdog
 from app.gui.window import Window
-from app.gui.words import Words, system_language
 from app.leftovers import sweep_leftovers
 from app.live_options import CONTROL_PORT
 from app.settings import Settings
@@ -39,23 +39,24 @@ def run(settings: Settings, opening: Opening) -> int:
     application.setApplicationName("ffrt")
     file = StateFile()
     state = file.load()
-    translators = speak(application, state.language or system_language())
-    chosen = theme.choose(state.theme or "system")
-    theme.apply(application, chosen)
+    appearance = Appearance(application, state.language, state.theme)
     if not ask_once(consent_file()):
         return 0
     with told(partial(diagnostics, settings)):
         window = Window(
             restored(settings, state) if opening.restore else settings,
-            chosen,
+            appearance.theme,
             choose_camera=opening.restore and state.camera is None,
             memory=(file, state),
         )
     window.bench.worker("state").run(sweep_leftovers, lambda _: None, window.tell_trouble)
     trouble = Trouble()
     trouble.happened.connect(window.tell_trouble)
-    tray = Tray(lambda: chosen, lambda: bring_back(window), window.toggle_live, lambda: leave(application, window))
+    tray = Tray(lambda: appearance.theme, lambda: bring_back(window), window.toggle_live, lambda: leave(application, window))
     window.control.state_changed.connect(tray.show_state)
+    window.remembered.connect(lambda kept: appearance.become(kept.language, kept.theme))
+    appearance.changed.connect(window.furnish_anew, Qt.ConnectionType.QueuedConnection)  # not while a widget of the old one speaks
+    appearance.changed.connect(tray.retell)
     outside = listen(application, window, opening, state)
     dog = watch(window) if opening.debug else None
     show(window, tray, minimised=opening.minimised or state.start_minimised)
@@ -71,7 +72,7 @@ def run(settings: Settings, opening: Opening) -> int:
     outside.shut()
     tray.close()
     trouble.close()
-    del translators  # Qt holds no reference
+    appearance.end()
     return status
 
 
@@ -81,18 +82,6 @@ def watch(window: Window) -> Watchdog:
     window.control.studio.add_to_report = lambda: {"window": dog.facts()}
     dog.start()
     return dog
-
-
-def speak(application: QApplication, language: str) -> list[QTranslator]:
-    """The window's words and Qt's own, in ``language``, written in its direction. Main thread; whoever calls keeps what comes back."""
-    locale = QLocale(language)
-    QLocale.setDefault(locale)
-    application.setLayoutDirection(locale.textDirection())
-    own, qt = Words(language), QTranslator()
-    qt.load(locale, "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
-    for translator in (qt, own):
-        application.installTranslator(translator)
-    return [own, qt]
 
 
 def show(window: Window, tray: Tray, *, minimised: bool) -> None:
@@ -107,9 +96,8 @@ def listen(application: QApplication, window: Window, opening: Opening, state: S
     """Opens the control interface where it is asked for, now or by the switch on the program's page."""
     outside = Outside(window.control.studio, window.bench.worker("control"), opening.announce)
     outside.when_asked(show=lambda: bring_back(window), leave=lambda: leave(application, window))
-    outside.told.connect(window.program.show_control)
     outside.told.connect(window.tell_control)
-    window.program.control_wished.connect(lambda on: outside.open(CONTROL_PORT) if on else outside.close())
+    window.control_wished.connect(lambda on: outside.open(CONTROL_PORT) if on else outside.close())
     if opening.control is not None or state.control:
         outside.open(CONTROL_PORT if opening.control is None else opening.control)
     return outside

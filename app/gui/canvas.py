@@ -8,9 +8,10 @@ from typing import Protocol
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF, QTransform
+from PySide6.QtGui import QColor, QFont, QImage, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF, QTransform
 from PySide6.QtWidgets import QWidget
 
+from app.gui.icons import icon
 from app.gui.picture import closed_path, hull
 from app.gui.theme import Theme
 from rt.frame import FaceState, TrackedFace
@@ -21,6 +22,9 @@ RADIUS = 12
 
 LETTERBOX = "#000000"
 """Beside the picture, in every theme: what is shown to others has no frame of ours."""
+
+ICON_PX, MESSAGE_PX = 56, 18
+"""Of what stands in the place of the picture."""
 
 GRIP = 8
 """Radius of the knob on the split's line."""
@@ -33,6 +37,11 @@ class Scene:
     theme: Callable[[], Theme]
     picture: Picture | None = None
     message: str = ""
+    """In the place of the picture while there is none."""
+    hint: str = ""
+    """A smaller line below it."""
+    inviting: bool = False
+    """Something is held over the window that may be dropped."""
     mirrored: bool = False
     actual_size: bool = False
     """One pixel of the picture is one of the screen, else it fits."""
@@ -137,10 +146,7 @@ def paint_over(painter: QPainter, scene: Scene, area: QRectF, whole: QRectF) -> 
     theme = scene.theme()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if scene.picture is None:
-        painter.fillRect(whole, QColor(theme.stage))
-        painter.setPen(QColor(theme.muted))
-        flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-        painter.drawText(whole.adjusted(40, 40, -40, -40), flags, scene.message)
+        _paint_message(painter, scene, whole, theme)
     else:
         _paint_faces(painter, scene, area, theme)
         if scene.split is not None:
@@ -151,8 +157,31 @@ def paint_over(painter: QPainter, scene: Scene, area: QRectF, whole: QRectF) -> 
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRoundedRect(whole.adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+    if scene.inviting:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(theme.accent), 3, Qt.PenStyle.DashLine))
+        painter.drawRoundedRect(whole.adjusted(8, 8, -8, -8), RADIUS, RADIUS)
     if scene.rounded:
         _round_corners(painter, whole, QColor(theme.page))
+
+
+def _paint_message(painter: QPainter, scene: Scene, whole: QRectF, theme: Theme) -> None:
+    """An icon, a line, and a smaller one, in the middle."""
+    painter.fillRect(whole, QColor(theme.stage))
+    font = painter.font()
+    large, wide, centred = QFont(font), whole.adjusted(40, 0, -40, 0), Qt.AlignmentFlag.AlignHCenter | Qt.TextFlag.TextWordWrap
+    large.setPixelSize(MESSAGE_PX)
+    large.setWeight(QFont.Weight.DemiBold)
+    painter.setFont(large)
+    height = painter.boundingRect(wide, centred, scene.message).height()
+    top = whole.center().y() - (ICON_PX + 12 + height) / 2 - 8
+    icon("face", theme.muted, side=ICON_PX).paint(painter, QRectF(whole.center().x() - ICON_PX / 2, top, ICON_PX, ICON_PX).toRect())
+    top += ICON_PX + 12
+    painter.setPen(QColor(theme.text))
+    painter.drawText(QRectF(wide.left(), top, wide.width(), height), centred, scene.message)
+    painter.setFont(font)
+    painter.setPen(QColor(theme.muted))
+    painter.drawText(QRectF(wide.left(), top + height + 8, wide.width(), whole.bottom() - top - height - 8), centred, scene.hint)
 
 
 def _paint_faces(painter: QPainter, scene: Scene, area: QRectF, theme: Theme) -> None:
@@ -200,8 +229,8 @@ def _round_corners(painter: QPainter, whole: QRectF, page: QColor) -> None:
     inside = QPainterPath()
     inside.addRoundedRect(whole, RADIUS, RADIUS)
     painter.setPen(Qt.PenStyle.NoPen)
-    for x in (whole.left(), whole.right() - RADIUS):
-        for y in (whole.top(), whole.bottom() - RADIUS):
+    for x in (whole.left() - 1, whole.right() - RADIUS):
+        for y in (whole.top() - 1, whole.bottom() - RADIUS):
             corner = QPainterPath()
-            corner.addRect(QRectF(x, y, RADIUS, RADIUS))
+            corner.addRect(QRectF(x, y, RADIUS + 1, RADIUS + 1))  # beyond the edge: it may lie within a pixel of the screen
             painter.fillPath(corner.subtracted(inside), page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from PySide6.QtCore import QPointF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
@@ -13,6 +13,9 @@ from app.gui.theme import Theme
 
 HISTORY = 300
 """Ages the chart keeps: ten seconds at 30 pictures a second."""
+
+NARROW_PX = 160
+"""A chart of less width has no words."""
 
 TOP_MS = 40.0
 """The chart is never lower than this, so that a calm line looks calm."""
@@ -26,7 +29,7 @@ class AgeChart(QWidget):
         self._theme = theme
         self._budget_ms = 0.0
         self.ages_ms: deque[float] = deque(maxlen=HISTORY)
-        self.setMinimumSize(80, 40)
+        self.setMinimumSize(0, 40)
 
     def sizeHint(self) -> QSize:  # noqa: N802  Qt's name
         return QSize(220, 44)
@@ -54,13 +57,19 @@ class AgeChart(QWidget):
         painter, theme, top_ms = QPainter(self), self._theme(), self.top_ms
         painter.setPen(QPen(QColor(theme.line), 1))
         painter.drawLine(0, self.height() - 1, self.width(), self.height() - 1)
+        left = 0  # what the budget's words take of the width
         if 0 < self._budget_ms <= top_ms:
             painter.setPen(QPen(QColor(theme.warn), 1, Qt.PenStyle.DashLine))
             y = round(self._height_of(self._budget_ms, top_ms))
-            painter.drawLine(0, y, self.width(), y)
+            words = f"{self._budget_ms:g} ms" if self.width() >= NARROW_PX else ""
+            left, tall = painter.fontMetrics().horizontalAdvance(words) + 6 if words else 0, painter.fontMetrics().height()
+            painter.drawLine(left, y, self.width(), y)
+            painter.setPen(QColor(theme.muted))
+            top = min(max(y - tall // 2, 0), self.height() - tall)
+            painter.drawText(QRectF(0, top, left, tall), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute, words)
         if len(self.ages_ms) < 2:
             return
-        step = self.width() / (HISTORY - 1)
+        step = (self.width() - left) / (HISTORY - 1)
         start = self.width() - step * (len(self.ages_ms) - 1)
         points = [QPointF(start + k * step, self._height_of(age, top_ms)) for k, age in enumerate(self.ages_ms)]
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -20,6 +20,9 @@ def consent_file(environment: Mapping[str, str] = os.environ) -> Path:
     return folder / "consent.json"
 
 
+WIDTH_PX, MARGIN_PX = 560, 36
+
+
 class Consent(QDialog):
     """Accepted once the person agreed."""
 
@@ -27,7 +30,7 @@ class Consent(QDialog):
         super().__init__()
         self.setObjectName("page")
         self.setWindowTitle("ffrt")
-        self.setFixedWidth(560)
+        self.setFixedWidth(WIDTH_PX)
         title = QLabel(tr("Wear only faces you may wear"))
         title.setObjectName("title")
         text = QLabel(
@@ -37,7 +40,11 @@ class Consent(QDialog):
                 "Photos and pictures stay on this computer. They leave it only by the outputs that you switch on."
             )
         )
-        text.setWordWrap(True)
+        for label in (title, text):  # as high as their words are in this language
+            label.setWordWrap(True)
+            label.setFixedWidth(WIDTH_PX - 2 * MARGIN_PX)
+            label.ensurePolished()
+            label.setMinimumHeight(label.heightForWidth(label.width()))
         self.agree = QPushButton(tr("I agree"))
         self.agree.setObjectName("primary")
         self.agree.setDefault(True)
@@ -49,7 +56,7 @@ class Consent(QDialog):
         row.addWidget(leave)
         row.addWidget(self.agree)
         column = QVBoxLayout(self)
-        column.setContentsMargins(36, 32, 36, 28)
+        column.setContentsMargins(MARGIN_PX, 32, MARGIN_PX, 28)
         column.setSpacing(20)
         column.addWidget(title)
         column.addWidget(text)

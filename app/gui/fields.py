@@ -57,6 +57,8 @@ class Field(QWidget):
         self.reset.setAccessibleName(self.reset.toolTip())
         self.reset.clicked.connect(lambda: self.wished.emit(self.default))
         self.default: Any = None
+        self.is_changed = False
+        """Whether it is set to something else than it is by itself."""
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(0, 0, 0, 0)
         self.column.setSpacing(4)
@@ -67,6 +69,7 @@ class Field(QWidget):
         policy.setRetainSizeWhenHidden(True)
         self.reset.setSizePolicy(policy)
         self.reset.setVisible(value != default)
+        self.is_changed = bool(value != default)
 
 
 class SliderField(Field):
@@ -76,7 +79,7 @@ class SliderField(Field):
 
     def __init__(self, title: str, theme: Callable[[], Theme], low: float, high: float, step: float, hint: str = "") -> None:
         super().__init__(title, theme, hint)
-        self._low, self._step = low, step
+        self._low, self._high, self._step = low, high, step
         self._whole = float(step).is_integer()
         self.slider = _Slider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, round((high - low) / step))
@@ -86,9 +89,11 @@ class SliderField(Field):
         self.slider.valueChanged.connect(self._choose)
         self.slider.sliderReleased.connect(self.settled)
         self.number = QLabel()
-        self.number.setObjectName("muted")
+        self.number.setObjectName("value")
         self.label.setBuddy(self.slider)
-        self.column.addLayout(row(self.label, self.number, self.reset))
+        self.number.setMinimumWidth(46)  # of the longest, so that the button beside it stays where it is
+        self.number.setAlignment(Qt.AlignmentFlag.AlignTrailing | Qt.AlignmentFlag.AlignVCenter)
+        self.column.addLayout(row(self.label, self.reset, self.number))
         self.column.addWidget(self.slider)
 
     def show_value(self, value: float, default: float) -> None:
@@ -96,7 +101,13 @@ class SliderField(Field):
         with QSignalBlocker(self.slider):
             if not self.slider.isSliderDown():  # what comes back late must not pull it out of the hand
                 self.slider.setValue(round((value - self._low) / self._step))
-        self.number.setText(f"{value:.0f}" if self._whole else f"{value:.2f}")
+        self.number.setText(self._words(value))
+
+    def _words(self, value: float) -> str:
+        """A whole number, a share in hundredths, or how many times as much."""
+        if self._whole:
+            return f"{value:.0f}"
+        return f"{value * 100:.0f} %" if self._high <= 1 else f"× {value:.2f}"
 
     def _choose(self, position: int) -> None:
         value = self._low + position * self._step
@@ -297,9 +308,9 @@ def fill(box: QComboBox, choices: Sequence[Choice], value: Any) -> None:
 
 
 def select(box: QComboBox, value: Any) -> None:
-    """Chooses ``value``; one that is not offered (a model's path, a preset from elsewhere) is added."""
+    """Chooses ``value``; one that is not offered (a model's path, a preset from elsewhere) is added; None is no choice then."""
     at = next((at for at in range(box.count()) if box.itemData(at) == value), -1)
-    if at < 0:
+    if at < 0 and value is not None:
         box.addItem(str(value), value)
         at = box.count() - 1
     box.setCurrentIndex(at)

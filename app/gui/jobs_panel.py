@@ -80,7 +80,6 @@ class JobsPanel(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("card")
-        self.setAccessibleName(tr("What takes long"))
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # as wide as the page above
         self.jobs = Jobs(self._told.emit)
         self.lines: dict[int, JobLine] = {}
@@ -93,7 +92,12 @@ class JobsPanel(QFrame):
         self._soon = QTimer(self, singleShot=True, interval=REFRESH_MS)
         self._soon.timeout.connect(self._refresh)
         self._told.connect(self._refresh_soon, Qt.ConnectionType.QueuedConnection)
-        self.hide()
+        self.retell()
+
+    def retell(self) -> None:
+        """In the language of now."""
+        self.setAccessibleName(tr("What takes long"))
+        self._refresh()
 
     def close_jobs(self) -> None:
         self._soon.stop()

@@ -21,27 +21,33 @@ class Notice(QFrame):
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._act: Callable[[], None] | None = None
-        self.action = QPushButton(tr("Undo"))
+        self.action = QPushButton()
         self.action.clicked.connect(self._do)
         self.dismiss = QToolButton()
         self.dismiss.setObjectName("quiet")
         self.dismiss.setText("✕")
-        self.dismiss.setAccessibleName(tr("Close this message"))
-        self.dismiss.setToolTip(tr("Close this message"))
         self.dismiss.clicked.connect(lambda: self.say(""))
         row = QHBoxLayout(self)
         row.setContentsMargins(14, 8, 8, 8)
         row.addWidget(self._label, 1)
         row.addWidget(self.action)
         row.addWidget(self.dismiss, 0, Qt.AlignmentFlag.AlignTop)
-        self.hide()
+        self.retell()
+        self.say("")
+
+    def retell(self) -> None:
+        """In the language of now; what was said stays said."""
+        self.dismiss.setAccessibleName(tr("Close this message"))
+        self.dismiss.setToolTip(tr("Close this message"))
+        if self.action.isHidden():
+            self.action.setText(tr("Undo"))
 
     def say(self, text: str, offer: str = "", act: Callable[[], None] | None = None) -> None:
         """``offer``: the words of a button that does ``act`` and takes the message away."""
         self._label.setText(text)
         self._label.setAccessibleName(text)
         self._act = act
-        self.action.setText(offer)
+        self.action.setText(offer or tr("Undo"))  # a button is never without words
         self.action.setVisible(bool(offer))
         self.setVisible(bool(text))
 

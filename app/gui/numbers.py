@@ -21,21 +21,32 @@ class NumbersBar(QFrame):
         super().__init__()
         self.setObjectName("card")
         self._before: Pulse | None = None
-        self.values = {name: QLabel("–") for name in ("fps_in", "fps_out", "age", "p95", "dropped")}
-        captions = {"fps_in": tr("fps in"), "fps_out": tr("fps out"), "age": tr("age now"), "p95": tr("age p95"), "dropped": tr("dropped")}
+        self._begun_ns: int | None = None
+        captions = {
+            "live": (tr("live"), tr("For how long it has been live.")),
+            "fps_in": (tr("fps in"), tr("Pictures a second that come from the camera.")),
+            "fps_out": (tr("fps out"), tr("Pictures a second that the outputs get.")),
+            "age": (tr("age now"), tr("How old the picture is when it is shown here: from the camera on.")),
+            "p95": (tr("age p95"), tr("95 of 100 pictures of the last second were younger.")),
+            "dropped": (tr("dropped"), tr("Pictures that gave way to newer ones. The page Numbers says where.")),
+        }
+        self.values = {name: QLabel("–") for name in captions}
         self.chart = AgeChart(theme)
         self.chart.setAccessibleName(tr("Age of the last pictures"))
         self.given_up = note("warn")
         row = QHBoxLayout()
-        row.setSpacing(16)
+        row.setSpacing(10)
         for name, value in self.values.items():
             value.setObjectName("number")
-            value.setAccessibleName(captions[name])
-            caption = QLabel(captions[name])
+            words, hint = captions[name]
+            value.setAccessibleName(words)
+            caption = QLabel(words)
             caption.setObjectName("muted")
+            for label in (value, caption):
+                label.setToolTip(hint)
             column = QVBoxLayout()
             column.setSpacing(0)
-            column.addStrut(70)  # numbers grow and shrink, and the others are to stay where they are
+            column.addStrut(64)  # numbers grow and shrink, and the others are to stay where they are
             column.addWidget(value)
             column.addWidget(caption)
             row.addLayout(column)
@@ -47,7 +58,7 @@ class NumbersBar(QFrame):
         whole.addWidget(self.given_up)
 
     def clear(self) -> None:
-        self._before = None
+        self._before = self._begun_ns = None
         self.chart.clear()
         show_note(self.given_up, "")
         for value in self.values.values():
@@ -59,6 +70,8 @@ class NumbersBar(QFrame):
 
     def show_pulse(self, pulse: Pulse) -> None:
         before, self._before = self._before, pulse
+        self._begun_ns = self._begun_ns or pulse.at_ns
+        self.values["live"].setText(clock_text((pulse.at_ns - self._begun_ns) // 10**9))
         if before is not None and pulse.at_ns > before.at_ns:
             seconds = (pulse.at_ns - before.at_ns) / 1e9
             self.values["fps_in"].setText(f"{(pulse.snapshot.frames_in - before.snapshot.frames_in) / seconds:.0f}")
@@ -72,3 +85,9 @@ class NumbersBar(QFrame):
         if words != self.given_up.text():
             show_note(self.given_up, words)
         self.chart.show_budget(pulse.vitals.budget_ms)
+
+
+def clock_text(seconds: int) -> str:
+    """``0:07``, ``12:34``, ``1:02:03``."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

@@ -20,14 +20,14 @@ RAIL_PX = 76
 class Pages(QWidget):
     """Main thread."""
 
-    def __init__(self, theme: Callable[[], Theme]) -> None:
-        super().__init__()
+    def __init__(self, theme: Callable[[], Theme], parent: QWidget) -> None:
+        super().__init__(parent)
         self._theme = theme
         self.cards: list[Card] = []
         self.foot = QVBoxLayout()
         """What stands below every page."""
         self._names: list[str] = []
-        self._stack = QStackedWidget()
+        self._stack = QStackedWidget(self)
         self._stack.setMinimumWidth(PAGE_PX)
         self._stack.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Expanding)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
@@ -71,10 +71,25 @@ class Pages(QWidget):
         self._rail.insertWidget(len(self._names), button)
         self._group.addButton(button, len(self._names))
         self._names.append(name)
-        self._stack.addWidget(_scrolled(cards))
+        self._add_scrolled(cards)
         self.cards += cards
         if self.count == 1:
             button.setChecked(True)
+
+    def _add_scrolled(self, cards: Sequence[Card]) -> None:
+        """From the outside in: a style sheet looks at all within whatever is given another parent."""
+        area, page = _Page(self._stack), QWidget()
+        self._stack.addWidget(area)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(page)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        for card in cards:
+            column.addWidget(card)
+        column.addStretch(1)
 
     def open(self, at: int) -> None:
         """By its place, from 0."""
@@ -98,19 +113,3 @@ class _Page(QScrollArea):
 
     def sizeHint(self) -> QSize:  # noqa: N802
         return QSize(self.minimumSizeHint().width(), super().sizeHint().height())
-
-
-def _scrolled(cards: Sequence[Card]) -> QScrollArea:
-    page = QWidget()
-    column = QVBoxLayout(page)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(12)
-    for card in cards:
-        column.addWidget(card)
-    column.addStretch(1)
-    area = _Page()
-    area.setWidgetResizable(True)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    area.setWidget(page)
-    return area

@@ -128,6 +128,9 @@ class PeopleStrip(QFrame):
         self._people: tuple[Person, ...] = ()
         self._hidden: frozenset[int] = frozenset()
         self._recognisers: tuple[Part, ...] = ()
+        self._has_own_face = False
+        self.after: QWidget | None = None
+        """What the keyboard leaves for the people."""
         self.chips: dict[int, Chip] = {}
         self.all = QToolButton()
         self.all.setObjectName("quiet")
@@ -155,8 +158,10 @@ class PeopleStrip(QFrame):
         """Identity models, those that could be fetched too."""
         self._recognisers = tuple(parts)
 
-    def show_settings(self, settings: Settings) -> None:
+    def show_settings(self, settings: Settings, *, has_own_face: bool = False) -> None:
+        """``has_own_face``: the swapper is made for one person, and is worn whatever was chosen."""
         self._settings = settings
+        self._has_own_face = has_own_face
         self.more.setVisible(settings.look.max_faces == 1)
         self._refresh()
 
@@ -214,7 +219,8 @@ class PeopleStrip(QFrame):
         for number in numbers:
             self.chips[number] = kept.get(number) or self._chip(number)
             self._row.insertWidget(self._row.count() - 1, self.chips[number])
-        for before, after in pairwise([*self.chips.values(), self.more, self.all]):
+        first = [] if self.after is None else [self.after]
+        for before, after in pairwise([*first, *self.chips.values(), self.more, self.all]):
             self.setTabOrder(before, after)
 
     def _chip(self, number: int) -> Chip:
@@ -231,7 +237,7 @@ class PeopleStrip(QFrame):
 
     def _has_face(self, number: int) -> bool:
         people = self._settings.people
-        return bool(people.person(number).source or people.each or self._settings.source.photos)
+        return self._has_own_face or bool(people.person(number).source or people.each or self._settings.source.photos)
 
     def _words(self, person: Person) -> str:
         people = self._settings.people

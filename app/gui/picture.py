@@ -72,7 +72,7 @@ def hull(points: np.ndarray) -> np.ndarray:
     return outline
 
 
-def outlined(image: np.ndarray, faces: Iterable[np.ndarray], side: int, colour: str) -> QPixmap:
+def outlined(image: np.ndarray, faces: Iterable[np.ndarray], side: int, colour: str, width: float = 2) -> QPixmap:
     """The whole photo within ``side`` pixels, its first face outlined strongly and the others faintly."""
     small = fitted(image, side, side)
     scale = small.shape[1] / image.shape[1]
@@ -82,7 +82,7 @@ def outlined(image: np.ndarray, faces: Iterable[np.ndarray], side: int, colour: 
     for number, points in enumerate(faces):
         pen = QColor(colour)
         pen.setAlpha(90 if number else 255)
-        painter.setPen(QPen(pen, 2))
+        painter.setPen(QPen(pen, width))
         painter.drawPath(closed_path(hull(points) * scale))
     painter.end()
     return pixmap

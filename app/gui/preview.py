@@ -52,8 +52,7 @@ class Preview(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setAccessibleName(tr("Preview"))
-        self.setAccessibleDescription(tr("F11 shows it on the whole screen; the arrow keys move the line between before and after."))
+        self.retell()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         self._canvas = make_canvas(self.scene, drawing or os.environ.get(DRAWING_VARIABLE, "auto"))
@@ -66,6 +65,11 @@ class Preview(QWidget):
         QShortcut(QKeySequence(Qt.Key.Key_F11), self, self.toggle_full_screen)
         self._top: QWidget | None = None
         self._watch()
+
+    def retell(self) -> None:
+        """In the language of now."""
+        self.setAccessibleName(tr("Preview"))
+        self.setAccessibleDescription(tr("F11 shows it on the whole screen; the arrow keys move the line between before and after."))
 
     @property
     def drawing(self) -> str:
@@ -86,9 +90,14 @@ class Preview(QWidget):
         self._watch()
         self._canvas.update()
 
-    def say(self, text: str) -> None:
-        """What stands in the place of the picture while there is none."""
-        self.scene.message = text
+    def say(self, text: str, hint: str = "") -> None:
+        """What stands in the place of the picture while there is none; ``hint`` below it, smaller."""
+        self.scene.message, self.scene.hint = text, hint
+        self._canvas.update()
+
+    def invite(self, inviting: bool) -> None:
+        """Something is held over the window that may be dropped, or is not any more."""
+        self.scene.inviting = inviting
         self._canvas.update()
 
     def set_split(self, share: float | None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from string import Template
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
@@ -26,13 +28,39 @@ class Theme:
     bad: str
     stage: str
     """Behind the picture."""
+    tick: str
+    """Of a checked box, in ``on_accent``: a file beside this one."""
 
 
 LIGHT = Theme(
-    "#f5f5f7", "#ffffff", "#e2e2e7", "#1c1c21", "#62626c", "#4453d6", "#3745c0", "#ffffff", "#1f8a4c", "#a86400", "#c8323c", "#e9e9ee"
+    page="#f5f5f7",
+    card="#ffffff",
+    line="#e2e2e7",
+    text="#1c1c21",
+    muted="#62626c",
+    accent="#4453d6",
+    accent_hover="#3745c0",
+    on_accent="#ffffff",
+    good="#1f8a4c",
+    warn="#a86400",
+    bad="#c8323c",
+    stage="#e9e9ee",
+    tick="tick_light.svg",
 )
 DARK = Theme(
-    "#17181c", "#212329", "#33363f", "#f1f1f4", "#a0a3ae", "#8490ff", "#98a2ff", "#11131f", "#4cc585", "#e0a84a", "#f0717a", "#0e0f12"
+    page="#17181c",
+    card="#212329",
+    line="#33363f",
+    text="#f1f1f4",
+    muted="#a0a3ae",
+    accent="#8490ff",
+    accent_hover="#98a2ff",
+    on_accent="#11131f",
+    good="#4cc585",
+    warn="#e0a84a",
+    bad="#f0717a",
+    stage="#0e0f12",
+    tick="tick_dark.svg",
 )
 
 _SHEET = Template("""
@@ -41,8 +69,9 @@ QWidget#page, QScrollArea, QScrollArea > QWidget > QWidget { background: $page; 
 QFrame#card { background: $card; border: 1px solid $line; border-radius: 12px; }
 QLabel { background: transparent; }
 QLabel#title { font-size: 26px; font-weight: 600; }
-QLabel#heading { font-size: 13px; font-weight: 600; color: $muted; }
+QLabel#heading { font-size: 16px; font-weight: 600; }
 QLabel#muted { color: $muted; font-size: 13px; }
+QLabel#value { font-size: 13px; font-weight: 600; }
 QLabel#number { font-size: 19px; font-weight: 600; }
 QLabel#warn { color: $warn; font-size: 13px; }
 QFrame#notice { background: $card; border: 1px solid $warn; border-radius: 10px; }
@@ -56,6 +85,9 @@ QToolButton#rail:checked { background: $card; border-color: $line; color: $accen
 QPushButton, QToolButton { background: $card; border: 1px solid $line; border-radius: 8px; padding: 7px 14px; min-height: 20px; }
 QPushButton:hover, QToolButton:hover { border-color: $accent; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus { border: 1px solid $accent; }
+QToolButton#tool { background: transparent; border-color: transparent; padding: 7px 3px; }
+QToolButton#view { padding: 7px 8px; }
+QToolButton#tool:hover, QToolButton#tool:focus { border-color: $accent; }
 QToolButton:checked { background: $accent; color: $on_accent; border-color: $accent; }
 QPushButton:disabled, QToolButton:disabled { color: $muted; }
 QPushButton#entry { text-align: left; }
@@ -91,7 +123,8 @@ QCheckBox { background: transparent; spacing: 10px; }
 QCheckBox:disabled, QComboBox QAbstractItemView::item:disabled { color: $muted; }
 QCheckBox::indicator:disabled { border-color: $line; }
 QCheckBox::indicator { width: 18px; height: 18px; border-radius: 5px; border: 1px solid $muted; background: $page; }
-QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: none; }
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url($tick); }
+QCheckBox::indicator:checked:disabled { background: $muted; border-color: $muted; }
 QCheckBox:focus { color: $accent; }
 QToolButton::menu-indicator { image: none; }
 QProgressBar { background: $line; border: none; border-radius: 3px; min-height: 6px; max-height: 6px; }
@@ -101,8 +134,9 @@ QSlider::groove:horizontal { height: 4px; border-radius: 2px; background: $line;
 QSlider::sub-page:horizontal { height: 4px; border-radius: 2px; background: $accent; }
 QSlider::handle:horizontal { width: 16px; height: 16px; margin: -6px 0; border-radius: 8px; background: $accent; border: 2px solid $card; }
 QSlider::handle:horizontal:focus { border: 2px solid $text; }
-QScrollBar:vertical { background: transparent; width: 8px; }
-QScrollBar::handle:vertical { background: $line; border-radius: 4px; min-height: 30px; }
+QScrollBar:vertical { background: transparent; width: 12px; }
+QScrollBar::handle:vertical { background: $line; border-radius: 4px; min-height: 30px; margin: 0 0 0 4px; }
+QScrollBar::handle:vertical:hover { background: $muted; }
 QScrollBar:horizontal { background: transparent; height: 8px; }
 QScrollBar::handle:horizontal { background: $line; border-radius: 4px; min-width: 30px; }
 QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { height: 0; width: 0; background: none; }
@@ -116,9 +150,11 @@ QToolTip { background: $card; color: $text; border: 1px solid $line; padding: 4p
 
 
 def choose(name: str) -> Theme:
-    """``light``, ``dark``, or anything else for what the system has."""
-    if name in ("light", "dark"):
-        return LIGHT if name == "light" else DARK
+    """``light``, ``dark``, or anything else for what the system has: as it says, or by its colours while they are the application's."""
+    said = {Qt.ColorScheme.Light: "light", Qt.ColorScheme.Dark: "dark"}.get(QGuiApplication.styleHints().colorScheme(), "")
+    wanted = name if name in ("light", "dark") else said
+    if wanted:
+        return LIGHT if wanted == "light" else DARK
     return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128 else LIGHT
 
 
@@ -137,4 +173,5 @@ def apply(application: QApplication, theme: Theme) -> None:
     ):
         palette.setColor(role, QColor(colour))
     application.setPalette(palette)
-    application.setStyleSheet(_SHEET.substitute({name: getattr(theme, name) for name in Theme.__slots__}))
+    words = {name: getattr(theme, name) for name in Theme.__slots__}
+    application.setStyleSheet(_SHEET.substitute({**words, "tick": (Path(__file__).parent / theme.tick).as_posix()}))

@@ -24,16 +24,15 @@ class Tray(QObject):
         self._theme = theme
         self.menu = QMenu()
         self.menu.setAccessibleName("ffrt")
-        self.live = QAction(tr("Go live"), self.menu)
-        self.live.triggered.connect(lambda: toggle_live())
-        for action, act in ((QAction(tr("Show the window"), self.menu), show), (self.live, None), (QAction(tr("Quit"), self.menu), leave)):
-            if act is not None:
-                action.triggered.connect(lambda _checked=False, act=act: act())
+        self._state = LiveState.IDLE
+        self._show, self.live, self._quit = (QAction(self.menu) for _ in range(3))
+        for action, act in ((self._show, show), (self.live, toggle_live), (self._quit, leave)):
+            action.triggered.connect(lambda _checked=False, act=act: act())
             self.menu.addAction(action)
         self._icon = QSystemTrayIcon()
         self._icon.setContextMenu(self.menu)
         self._icon.activated.connect(lambda why: show() if why is QSystemTrayIcon.ActivationReason.Trigger else None)
-        self.show_state(LiveState.IDLE)
+        self.retell()
         if self.is_there:
             self._icon.show()
 
@@ -41,7 +40,14 @@ class Tray(QObject):
     def is_there(self) -> bool:
         return QSystemTrayIcon.isSystemTrayAvailable()
 
+    def retell(self) -> None:
+        """In the language and the colours of now."""
+        self._show.setText(tr("Show the window"))
+        self._quit.setText(tr("Quit"))
+        self.show_state(self._state)
+
     def show_state(self, state: LiveState) -> None:
+        self._state = state
         live = state is LiveState.LIVE
         self.live.setText(tr("Stop") if live else tr("Go live"))
         self.live.setEnabled(state in (LiveState.IDLE, LiveState.LIVE))

@@ -89,6 +89,7 @@ class TroublePage(QDialog):
         self._count = 0
         title = QLabel(tr("Something went wrong"))
         title.setObjectName("title")
+        title.setWordWrap(True)
         self.words = QLabel()
         self.words.setWordWrap(True)
         self.text = QPlainTextEdit()

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QCloseEvent, QCursor, QDragEnterEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QCursor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.diagnostics import diagnostics
 from app.documents import first_problem
 from app.gallery import Gallery
 from app.gui.cards.camera import CameraCard
-from app.gui.cards.card import Bench, Card
+from app.gui.cards.card import Bench, row
 from app.gui.cards.face import FaceCard
 from app.gui.cards.framing import FramingCard
 from app.gui.cards.hotkeys import HotkeysCard
@@ -33,12 +33,14 @@ from app.gui.cards.presets import PresetsCard
 from app.gui.cards.program import HelpCard, ProgramCard
 from app.gui.comparing import Comparing
 from app.gui.flow import Flow
+from app.gui.icons import icon
 from app.gui.intake import Intake
 from app.gui.jobs_panel import JobsPanel
 from app.gui.live import Change, LiveControl, LiveState, Pulse
 from app.gui.memory import Memory, from_text, to_text
 from app.gui.notice import Notice
 from app.gui.numbers import NumbersBar
+from app.gui.own_faces import OwnFaces
 from app.gui.pages import Pages
 from app.gui.people import PeopleStrip
 from app.gui.preview import Preview
@@ -60,10 +62,6 @@ from rt.sinks.preview import Picture, PreviewSink
 log = logging.getLogger(__name__)
 
 
-def bare_warning() -> str:
-    return tr("No face is chosen: the picture passes as it is, with the face that is filmed.")
-
-
 class Worn(NamedTuple):
     """What can be undone: who wears what, and how."""
 
@@ -78,6 +76,11 @@ class Worn(NamedTuple):
 
 class Window(QWidget):
     """Main thread."""
+
+    remembered = Signal(object)
+    """The ``State``, after every change of it that a person made on a page."""
+    control_wished = Signal(bool)
+    """Other programs may control ffrt, or may not any more."""
 
     def __init__(
         self,
@@ -110,15 +113,31 @@ class Window(QWidget):
         self.control.pulsed.connect(self._show_pulse)
         self.jobs = JobsPanel()
         self._opening: Job | None = None
+        self.gallery = gallery or Gallery()
         self.bench = Bench(lambda: self._theme, self.jobs.jobs)
-        kept = State() if memory is None else memory[1]
+        self._kept = State() if memory is None else memory[1]
         self.memory = None if memory is None else Memory(*memory, self.bench.worker("state"))
         self.message = Notice()
         self.preview = Preview(sink, lambda: self._theme)
         self.preview.shown.connect(self._note_age)
         self.preview.face_picked.connect(self._open_menu_of)
+        self.own_faces = OwnFaces(lambda: self.bench.worker("models"))
+        self.own_faces.learned.connect(self._show_settings)
+        self._told_control: tuple[str, str] | None = None
+        self._said_bare = ""
+        self._trouble: TroublePage | None = None
+        self._frame = QVBoxLayout(self)
+        self._frame.setContentsMargins(0, 0, 0, 0)
+        self.contents = QWidget()
+        self._furnish(choose_camera=choose_camera)
+        self._restore_layout(self._kept)
+
+    def _furnish(self, *, choose_camera: bool = False) -> None:
+        """Makes all that has words or icons on it, in the language and the colours of now, and shows on it how things are."""
+        self.contents = QWidget(self)
+        self._frame.addWidget(self.contents)
         self.numbers = NumbersBar(lambda: self._theme)
-        self.face = FaceCard(self.bench, gallery)
+        self.face = FaceCard(self.bench, self.gallery)
         self.face.offered.connect(self.message.say)
         self.people = PeopleStrip(self.face.offered_faces)
         self.people.changed.connect(self.apply)
@@ -129,11 +148,14 @@ class Window(QWidget):
         self.framing = FramingCard(self.bench)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
-        self.presets, self.program = PresetsCard(self.bench, gallery=self.face.gallery), ProgramCard(self.bench, kept)
+        self.presets, self.program = PresetsCard(self.bench, gallery=self.gallery), ProgramCard(self.bench, self._kept)
         self.presets.offered.connect(self.message.say)
         self.presets.chosen.connect(lambda name: self._remember(lambda state: state.model_copy(update={"preset": name})))
         self.program.state_wished.connect(self._remember)
-        self.hotkeys = HotkeysCard(self.bench, kept)
+        self.program.control_wished.connect(self.control_wished)
+        if self._told_control is not None:
+            self.program.show_control(*self._told_control)
+        self.hotkeys = HotkeysCard(self.bench, self._kept)
         self.hotkeys.state_wished.connect(self._remember)
         self.hotkeys.pressed.connect(self._press, Qt.ConnectionType.QueuedConnection)
         self.comparing = Comparing(self.preview, self.control.studio, lambda: self.bench.worker("compare"), self.say)
@@ -141,13 +163,34 @@ class Window(QWidget):
         self.presets.compare_wished.connect(lambda left, right: self.comparing.begin(left, right, self.settings))
         self.intake = Intake(self.face, self.camera, self.message)
         self.truth = numbers_cards(self.bench)
-        self.pages = Pages(lambda: self._theme)
-        self.cards: list[Card] = []
-        self._trouble: TroublePage | None = None
+        self.pages = Pages(lambda: self._theme, self.contents)
         self._lay_out()
         self._show_settings()
-        self._become(LiveState.IDLE)
-        self._restore_layout(kept)
+        self._become(self.state)
+
+    def furnish_anew(self, theme: Theme) -> None:
+        """In another language, or in other colours. The line goes on, and so does what is under way."""
+        page, before, said = self.pages.current, self.contents, self.message.text()
+        field = next((name for name in ("language", "theme") if getattr(self.program, name).hasFocus()), None)
+        was_bare = bool(said) and said == self._said_bare
+        self._theme = theme
+        self.comparing.end()
+        for card in self.cards:
+            card.shut()
+        self._furnish()
+        self.pages.open_named(page)
+        for widget in (self.message, self.preview, self.jobs):
+            widget.retell()
+        if was_bare:
+            self._warn_bare()
+        if self._trouble is not None and not self._trouble.isVisible():
+            self._trouble = None
+        self._frame.removeWidget(before)
+        before.hide()
+        self.contents.show()
+        if field is not None:
+            QTimer.singleShot(0, getattr(self.program, field).setFocus)  # once the old one is gone, which passes it on
+        self.bench.when_idle(before.deleteLater)  # what is under way is handed to it
 
     # --- what a person does ---
 
@@ -173,7 +216,10 @@ class Window(QWidget):
         if self.state is not LiveState.IDLE:
             self.control.go(False)
             return
-        self.say("" if self.settings.source.photos else bare_warning())
+        if self.has_face:
+            self.say("")
+        else:
+            self._warn_bare()
         self.control.go(True)
 
     def take_snapshot(self) -> None:
@@ -197,11 +243,22 @@ class Window(QWidget):
         """The first photo of the face that is worn."""
         return next(iter(self.settings.source.photos), None)
 
+    @property
+    def has_face(self) -> bool:
+        """Whether somebody who is swapped wears anything: a face was chosen, or the swapper brings one."""
+        return bool(self.settings.source.photos or self.settings.people.sources) or self.own_faces.bring_one(self.settings.look)
+
     def say(self, text: str) -> None:
         self.message.say(text)
 
+    def _warn_bare(self) -> None:
+        self._said_bare = tr("No face is chosen: the picture passes as it is, with the face that is filmed.")
+        self.say(self._said_bare)
+
     def tell_control(self, address: str, problem: str) -> None:
         """Where other programs reach ffrt is shown on the program's page; that they cannot is said at once."""
+        self._told_control = (address, problem)
+        self.program.show_control(address, problem)
         if problem:
             self.say(problem)
 
@@ -241,26 +298,34 @@ class Window(QWidget):
         stage.addWidget(self.preview, 1)
         stage.addWidget(self.comparing.bar)
         stage.addWidget(self.people)
-        stage.addLayout(self._view_buttons())
+        tools = row(*self._tools())
+        tools.setSpacing(0)
+        below = row(self._view_buttons(), tools)
+        below.setStretch(0, 1)
+        stage.addLayout(below)
         stage.addWidget(self.numbers)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 20, 20, 20)
-        row.setSpacing(20)
-        row.addWidget(self.pages)
-        row.addLayout(stage, 1)
+        whole = QHBoxLayout(self.contents)
+        whole.setContentsMargins(12, 20, 20, 20)
+        whole.setSpacing(20)
+        whole.addWidget(self.pages)
+        whole.addLayout(stage, 1)
+        self.people.after = self.preview
+        self.setTabOrder(self.preview, self.people.more)
+        self.setTabOrder(self.people.more, self.people.all)
+        self.setTabOrder(self.people.all, self.view["mirrored"])
         self._add_shortcuts()
 
     def _add_shortcuts(self) -> None:
-        QShortcut(QKeySequence.StandardKey.Paste, self, self._paste)
-        QShortcut(QKeySequence.StandardKey.Undo, self, self.undo)
-        QShortcut(QKeySequence("Ctrl+Shift+Z"), self, self.redo)
-        QShortcut(QKeySequence("Ctrl+L"), self, self.toggle_live)
-        QShortcut(QKeySequence("Ctrl+S"), self, self.take_snapshot)
-        QShortcut(QKeySequence("Ctrl+P"), self, self.people.take_focus)
+        QShortcut(QKeySequence.StandardKey.Paste, self.contents, self._paste)
+        QShortcut(QKeySequence.StandardKey.Undo, self.contents, self.undo)
+        QShortcut(QKeySequence("Ctrl+Shift+Z"), self.contents, self.redo)
+        QShortcut(QKeySequence("Ctrl+L"), self.contents, self.toggle_live)
+        QShortcut(QKeySequence("Ctrl+S"), self.contents, self.take_snapshot)
+        QShortcut(QKeySequence("Ctrl+P"), self.contents, self.people.take_focus)
         for number in range(1, 10):
-            QShortcut(QKeySequence(str(number)), self, partial(self.face.wear_number, number))
+            QShortcut(QKeySequence(str(number)), self.contents, partial(self.face.wear_number, number))
         for number in range(1, self.pages.count + 1):
-            QShortcut(QKeySequence(f"Alt+{number}"), self, partial(self.pages.open, number - 1))
+            QShortcut(QKeySequence(f"Alt+{number}"), self.contents, partial(self.pages.open, number - 1))
 
     def _press(self, name: str) -> None:
         """A key of those that work everywhere (``app.hotkeys.KEYS``)."""
@@ -270,21 +335,50 @@ class Window(QWidget):
         else:
             {"live": self.toggle_live, "snapshot": self.take_snapshot}[what]()
 
-    def _view_buttons(self) -> Flow:
-        row = Flow()
-        for text, act in (
-            (tr("Mirror"), partial(self.preview.set_option, "mirrored")),
-            (tr("Before | after"), lambda on: self.preview.set_split(0.5 if on else None)),
-            (tr("Outline"), partial(self.preview.set_option, "outlines")),
-            (tr("Landmarks"), partial(self.preview.set_option, "landmarks")),
-            ("1:1", partial(self.preview.set_option, "actual_size")),
+    def _tools(self) -> list[QToolButton]:
+        """What has a key too, for those who look for a button."""
+        self.tools: dict[str, QToolButton] = {}
+        for name, text, key, act in (
+            ("undo", tr("Undo"), "Ctrl+Z", self.undo),
+            ("redo", tr("Redo"), "Ctrl+Shift+Z", self.redo),
+            ("snapshot", tr("Snapshot"), "Ctrl+S", self.take_snapshot),
+            ("full", tr("Preview on the whole screen"), "F11", self.preview.toggle_full_screen),
         ):
-            button = QToolButton()
+            button = self.tools[name] = QToolButton()
+            button.setObjectName("tool")
+            button.setIcon(icon(name, self._theme.text, side=20))
+            button.setIconSize(QSize(20, 20))
+            button.setToolTip(f"{text} ({key})")
+            button.setAccessibleName(text)
+            button.clicked.connect(act)
+        return list(self.tools.values())
+
+    def _show_tools(self) -> None:
+        live = self.state is LiveState.LIVE
+        for name, possible in (("undo", self._history.can_undo), ("redo", self._history.can_redo), ("snapshot", live), ("full", live)):
+            self.tools[name].setEnabled(possible)
+
+    def _view_buttons(self) -> Flow:
+        flow, scene = Flow(gap=4), self.preview.scene
+        self.view: dict[str, QToolButton] = {}
+        for name, text in (
+            ("mirrored", tr("Mirror")),
+            ("split", tr("Before | after")),
+            ("outlines", tr("Outline")),
+            ("landmarks", tr("Landmarks")),
+            ("actual_size", "1:1"),
+        ):
+            button = self.view[name] = QToolButton()
+            button.setObjectName("view")
             button.setText(text)
             button.setCheckable(True)
-            button.toggled.connect(act)
-            row.addWidget(button)
-        return row
+            button.setChecked(scene.split is not None if name == "split" else getattr(scene, name))
+            button.toggled.connect(self._split if name == "split" else partial(self.preview.set_option, name))
+            flow.addWidget(button)
+        return flow
+
+    def _split(self, on: bool) -> None:
+        self.preview.set_split(0.5 if on else None)
 
     # --- what comes back ---
 
@@ -305,17 +399,21 @@ class Window(QWidget):
     def _show_settings(self) -> None:
         for card in self.cards:
             card.show_settings(self.settings)
-        self.people.show_settings(self.settings)
+        self.face.show_own_face(self.own_faces.bring_one(self.settings.look))
+        self.people.show_settings(self.settings, has_own_face=self.own_faces.bring_one(self.settings.look))
         self.preview.set_chosen(self.people.worn())
-        if self.settings.source.photos and self.message.text() == bare_warning():
+        if self.has_face and self.message.text() == self._said_bare:
             self.say("")  # no longer so
         self._say_state()
+        self._show_tools()
         if self.memory is not None:
             self.memory.note_settings(self.settings)
 
     def _remember(self, change: Callable[[State], State]) -> None:
+        self._kept = change(self._kept)
         if self.memory is not None:
             self.memory.note(change)
+        self.remembered.emit(self._kept)
 
     def _restore_layout(self, state: State) -> None:
         self.resize(1280, 820)
@@ -334,17 +432,19 @@ class Window(QWidget):
             self.settings = change(self.settings)
             self._show_settings()
             self.control.apply(change)
+        self._show_tools()
 
     def _say_state(self) -> None:
         """In the place of the picture, while there is none."""
-        worn = bool(self.settings.source.photos)
+        worn = self.has_face
         self.preview.say(
             {
                 LiveState.IDLE: tr("Go live to see the picture here.") if worn else tr("Choose a face, then go live."),
                 LiveState.STARTING: tr("Opening the camera and the models…"),
                 LiveState.LIVE: "",
                 LiveState.STOPPING: tr("Stopping…"),
-            }[self.state]
+            }[self.state],
+            "" if worn or self.state is not LiveState.IDLE else tr("Drop a photo of a face here, or take a face of the list."),
         )
 
     def _become(self, state: LiveState) -> None:
@@ -357,12 +457,14 @@ class Window(QWidget):
             LiveState.STOPPING: tr("Stopping…"),
         }
         self.live_button.setText(texts[state])
+        self.setWindowTitle(f"ffrt – {tr('live')}" if live else "ffrt")
         self.live_button.setEnabled(state is not LiveState.STOPPING)
         self.live_button.setProperty("live", live)
         self.live_button.style().polish(self.live_button)
         self.preview.set_running(live)
         self._list_opening(state)
         self._say_state()
+        self._show_tools()
         self.people.setVisible(live)
         if self._trouble is not None:
             self._trouble.show_state(live)
@@ -407,8 +509,13 @@ class Window(QWidget):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802  Qt's names
         if self.intake.wants(event.mimeData()):
             event.acceptProposedAction()
+            self.preview.invite(True)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+        self.preview.invite(False)
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+        self.preview.invite(False)
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         self.intake.take(event.mimeData())
@@ -424,4 +531,5 @@ class Window(QWidget):
         for card in self.cards:
             card.shut()
         self.bench.close()
+        self.gallery.close()
         super().closeEvent(event)

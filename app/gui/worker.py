@@ -37,12 +37,19 @@ class Worker(QObject):
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], Done, Done] | None] = queue.SimpleQueue()
         self._finished.connect(self._hand_back, Qt.ConnectionType.QueuedConnection)
         self._open = True
+        self._under_way = 0  # the window's thread
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
         self._thread.start()
 
     def run(self, work: Callable[[], Any], done: Done, failed: Done) -> None:
         """``work`` on the thread; then ``done(result)`` or ``failed(error)`` on the window's."""
+        self._under_way += 1
         self._work.put((work, done, failed))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way, or not yet handed back."""
+        return self._under_way > 0
 
     def close(self, timeout_s: float = 10.0) -> None:
         """What is under way is finished; nothing is handed back any more."""
@@ -51,16 +58,23 @@ class Worker(QObject):
         self._thread.join(timeout_s)
 
     def _loop(self) -> None:
-        while (item := self._work.get()) is not None:
-            work, done, failed = item
-            try:
-                result, then = work(), done
-            except Exception as error:
-                if not isinstance(error, KNOWN):
-                    log.exception("work for the window broke unexpectedly")
-                result, then = error, failed
-            self._finished.emit(then, result)
+        while self._do(self._work.get()):
+            pass  # and nothing of what is done stays in a name of this frame while the thread waits: it would keep a widget
+
+    def _do(self, item: tuple[Callable[[], Any], Done, Done] | None) -> bool:
+        if item is None:
+            return False
+        work, done, failed = item
+        try:
+            result, then = work(), done
+        except Exception as error:
+            if not isinstance(error, KNOWN):
+                log.exception("work for the window broke unexpectedly")
+            result, then = error, failed
+        self._finished.emit(then, result)
+        return True
 
     def _hand_back(self, then: Done, result: Any) -> None:
+        self._under_way -= 1
         if self._open:
             then(result)

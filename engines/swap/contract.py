@@ -56,6 +56,14 @@ class MatchesColours(Protocol):
 
 
 @runtime_checkable
+class FadesAtSeam(Protocol):
+    """What a swapper offers beside ``Swapper`` if it can be told over how wide a seam its face fades out."""
+
+    seam_width: float
+    """So many times as wide as the swapper has it by itself. Set between two swaps."""
+
+
+@runtime_checkable
 class BatchSwapper(Protocol):
     """What a swapper offers beside ``Swapper`` if several faces of a picture cost it less together than one by one."""
 

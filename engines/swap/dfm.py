@@ -12,7 +12,7 @@ from engines.batch import Batches
 from engines.errors import ModelError
 from engines.face import Patch, SourceFace
 from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
-from engines.paste import paste, soft_box
+from engines.paste import EDGE_SHARE, paste, soft_box
 from engines.session import Session, TensorSpec
 
 TEMPLATE = "dfl_whole_face"
@@ -32,6 +32,8 @@ class DfmSwapper:
     """
 
     needs_photo = False
+    seam_width = 1.0
+    """See ``engines.swap.contract.FadesAtSeam``."""
 
     def __init__(self, model: ModelFile, session: Session, aligner: Aligner, morph: float = MORPH) -> None:
         self.name = model.name
@@ -68,7 +70,8 @@ class DfmSwapper:
         """Nothing is remembered."""
 
     def _patch(self, picture: np.ndarray, mask: np.ndarray, matrix: np.ndarray, shape: tuple[int, ...]) -> Patch | None:
-        return paste(_levels(picture), np.minimum(_levels(_softened(mask)), soft_box(self._side)), matrix, shape)
+        shown = _levels(_softened(mask, self.seam_width))
+        return paste(_levels(picture), np.minimum(shown, soft_box(self._side, EDGE_SHARE * self.seam_width)), matrix, shape)
 
     def _run(self, crops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """uint8 BGR [N, S, S, 3] → float32 pictures [N, S, S, 3] BGR and masks [N, S, S], both in [0, 1]."""
@@ -90,8 +93,8 @@ def side_of(spec: TensorSpec) -> int:
     return side
 
 
-def _softened(mask: np.ndarray) -> np.ndarray:
-    scale = mask.shape[0] / 256
+def _softened(mask: np.ndarray, seam_width: float) -> np.ndarray:
+    scale = seam_width * mask.shape[0] / 256
     inner = cv2.erode(mask, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (3, 3)), iterations=max(1, round(ERODE * scale)))
     soft: np.ndarray = cv2.GaussianBlur(inner, (0, 0), BLUR_SIGMA * scale)
     return soft
@@ -106,6 +109,7 @@ class DfmFamily:
     """`in_face:0` [·, S, S, 3], maybe `morph_value:0` [1]; out, by place: mask of the target, the face, its mask."""
 
     kind = Kind.SWAPPER
+    needs_photo = DfmSwapper.needs_photo
 
     def differences(self, graph: Graph) -> tuple[str, ...]:
         pictures = [spec for spec in graph.inputs if len(spec.shape) == 4]

@@ -14,7 +14,7 @@ from engines.crop_model import CropRecipe, deliver, fetched, says_mask
 from engines.errors import ModelError
 from engines.face import Patch, SourceFace
 from engines.family import Graph, Kit, ModelFile
-from engines.paste import paste, soft_box
+from engines.paste import EDGE_SHARE, paste, soft_box
 from engines.session import Session, TensorSpec
 from engines.tensor import UNIT, Norm
 
@@ -45,6 +45,8 @@ class NeuralSwapper:
     """``swap`` belongs to one thread; ``prepare`` is any thread's, one at a time."""
 
     needs_photo = True
+    seam_width = 1.0
+    """See ``engines.swap.contract.FadesAtSeam``: of the crop's border. Where a network says what is face, that ends as it says."""
 
     def __init__(
         self,
@@ -121,7 +123,7 @@ class NeuralSwapper:
         if mask is None:
             return None
         wanted = template(recipe.template, recipe.side * self._boost)
-        return CropRecipe(wanted, recipe.side, self._boost, recipe.given, recipe.made, mask)
+        return CropRecipe(wanted, recipe.side, self._boost, recipe.given, recipe.made, mask, EDGE_SHARE * self.seam_width)
 
     def infer(self, planes: Any, identity: np.ndarray, pictures: Any, shown: Any) -> None:
         """See ``engines.crop_model.CropModel``."""
@@ -170,7 +172,7 @@ class NeuralSwapper:
 
     def _alpha(self, shown: np.ndarray | None) -> np.ndarray:
         side = len(self._crop)
-        box = soft_box(side)
+        box = soft_box(side, EDGE_SHARE * self.seam_width)
         if shown is None:
             return box
         whole = np.empty((side, side), np.float32)

@@ -14,7 +14,7 @@ import numpy as np
 from engines.device.contract import Stream
 from engines.device.graphs import Graphs
 from engines.errors import DeviceError
-from engines.swap.contract import MatchesColours
+from engines.swap.contract import FadesAtSeam, MatchesColours
 from rt.compose.canvas import Canvas, masking_of
 from rt.compose.contract import compositors
 from rt.compose.kernels.contract import Kernels
@@ -87,6 +87,8 @@ class DeviceCompositor:
     def _draw(self, canvas: Canvas, look: Look, layers: Sequence[Sequence[TrackedFace]]) -> None:
         if isinstance(look.swapper, MatchesColours):
             look.swapper.colour_match = look.colour_match
+        if isinstance(look.swapper, FadesAtSeam):
+            look.swapper.seam_width = look.seam_width
         canvas.blending, canvas.opacity, canvas.colour_match = look.blending, look.opacity, look.colour_match
         canvas.sharpness = look.sharpness if look.enhancer is None else 0.0  # what is laid last is sharpened
         for layer in layers:
@@ -117,7 +119,8 @@ class DeviceCompositor:
 
     def _wear(self, look: Look) -> None:
         """What was recorded for other models is of no more use, and holds them."""
-        worn = (look.swapper, look.identity, *look.seats, *(role.identity for role in look.roles.values()), look.enhancer)
+        identities = (look.identity, *look.seats, *(role.identity for role in look.roles.values()))
+        worn = (look.swapper, *identities, look.enhancer, look.seam_width)
         if len(self._worn) != len(worn) or any(before is not now for before, now in zip(self._worn, worn, strict=True)):
             self._forget_models()
             self._worn = worn

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.gui.live import Change, LiveState, Pulse
 from app.gui.theme import Theme
@@ -15,11 +15,15 @@ from app.jobs import Jobs
 from app.settings import Settings
 
 
-class Bench:
-    """What the window lends its cards. Main thread."""
+class Bench(QObject):
+    """What the window lends its cards, and what outlives them. Main thread."""
+
+    fetched = Signal()
+    """A model has come. Emitted on any thread."""
 
     def __init__(self, theme: Callable[[], Theme], jobs: Jobs | None = None) -> None:
         """``jobs``: where work that takes long is listed."""
+        super().__init__()
         self.theme = theme
         self.jobs = jobs or Jobs()
         self._workers: dict[str, Worker] = {}
@@ -29,6 +33,14 @@ class Bench:
         if name not in self._workers:
             self._workers[name] = Worker(name)
         return self._workers[name]
+
+    def when_idle(self, then: Callable[[], None]) -> None:
+        """Calls ``then`` once nothing is under way that somebody waits for: at once, or later."""
+        busy = next((worker for worker in self._workers.values() if worker.is_busy), None)
+        if busy is None:
+            then()
+        else:  # behind all that this one has to do
+            busy.run(lambda: None, lambda _: self.when_idle(then), lambda _: None)
 
     def close(self) -> None:
         """What is under way is finished, and handed to nobody."""
@@ -95,6 +107,22 @@ def show_note(label: QLabel, text: str) -> None:
     label.setText(text)
     label.setAccessibleName(text)
     label.setVisible(bool(text))
+
+
+def key_list(*keys: tuple[str, str]) -> QGridLayout:
+    """Keys, and what each does."""
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(16)
+    grid.setVerticalSpacing(6)
+    grid.setColumnStretch(1, 1)
+    for line, (key, text) in enumerate(keys):
+        name, words = QLabel(key), QLabel(text)
+        name.setObjectName("value")
+        words.setObjectName("muted")
+        words.setWordWrap(True)
+        grid.addWidget(name, line, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(words, line, 1)
+    return grid
 
 
 def row(*widgets: QWidget | QLayout | int) -> QHBoxLayout:

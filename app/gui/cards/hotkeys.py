@@ -9,11 +9,21 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox
 
-from app.gui.cards.card import Bench, Card, note, show_note
-from app.gui.words import tr
+from app.gui.cards.card import Bench, Card, key_list, note, show_note
+from app.gui.words import later, tr
 from app.gui.worker import KNOWN, shown_error
-from app.hotkeys import KEYS, Hotkeys, problem, shown_keys
+from app.hotkeys import KEYS, NO_PYNPUT, NO_SCREEN, WAYLAND, Hotkeys, problem, shown_keys
 from app.state import State
+
+REASONS = {
+    WAYLAND: later(
+        "Wayland lets no program hear keys that are meant for another. In the settings of your desktop, bind keys to `ffrt ctl start`, "
+        "`stop`, `snapshot` and `identity` instead; the switch for other programs above lets them in."
+    ),
+    NO_SCREEN: later("There is no X server to hear keys from: start ffrt in a desktop session."),
+    NO_PYNPUT: later("They need pynput: run `pip install 'ffrt[hotkeys]'`."),
+}
+"""Why they cannot work, as a person reads it here."""
 
 
 class HotkeysCard(Card):
@@ -33,11 +43,11 @@ class HotkeysCard(Card):
         self.switch.clicked.connect(self._switch)
         faces = f"{shown_keys('face 1')} – 9"
         lines = ((shown_keys("live"), tr("go live, or stop")), (shown_keys("snapshot"), tr("take a snapshot")), (faces, tr("wear a face")))
-        self.words, self.reason = note(), note()
-        show_note(self.words, "\n".join(f"{key}  ·  {text}" for key, text in lines))
-        show_note(self.reason, reason)
-        for widget in (self.switch, self.words, self.reason):
-            self.column.addWidget(widget)
+        self.reason = note()
+        show_note(self.reason, tr(REASONS.get(reason, reason)))
+        self.column.addWidget(self.switch)
+        self.column.addLayout(key_list(*lines))
+        self.column.addWidget(self.reason)
         if state.hotkeys and not reason:
             self._listen(True)
 

@@ -65,13 +65,12 @@ class LookCard(PartCard):
 
     offered = Signal(str, str, object)
     """A message, the words of what can be done about it, and what does it."""
-    _fetched = Signal()
 
     def __init__(self, heading: str, bench: Bench) -> None:
         super().__init__(heading, bench, "look")
         self.fetch: QToolButton | None = None
         self._offers: dict[str, tuple[Kind, str | None]] = {}
-        self._fetched.connect(self._reoffer, Qt.ConnectionType.QueuedConnection)
+        bench.fetched.connect(self._reoffer, Qt.ConnectionType.QueuedConnection)
 
     def offer_parts(self, name: str, kind: Kind, none: str | None = None) -> None:
         """Fills the list in behind; ``none``: the words for no part at all. Those that are not here can be fetched by a button."""
@@ -87,6 +86,8 @@ class LookCard(PartCard):
             field = self.fields[name]
             assert isinstance(field, ChoiceField | ChecksField)
             choices = [Choice(part.name, part_name(part.name), _missing(part)) for part in parts]
+            if isinstance(field, ChecksField):  # a list of boxes would be long of what cannot be checked; it is offered below
+                choices = [choice for choice in choices if not choice.reason]
             field.offer([Choice(None, none), *choices] if none is not None else choices)
             self._offer_fetching([part.name for part in parts if part.missing])
             self.learn(parts)
@@ -119,7 +120,7 @@ class LookCard(PartCard):
         self.bench.worker("offers").run(look, ask, lambda error: self.said.emit(shown_error(error)))
 
     def _fetch(self, name: str) -> None:
-        fetch_model(self.bench.jobs, name, self._fetched.emit)
+        fetch_model(self.bench.jobs, name, self.bench.fetched.emit)
 
     def _reoffer(self) -> None:
         for name, (kind, none) in self._offers.items():
@@ -149,6 +150,7 @@ def _swap_card(bench: Bench) -> LookCard:
     card.choice("swapper", tr("What draws the face"))
     card.slider("opacity", tr("Strength"), 0.01, tr("0 shows the person filmed, 1 the face worn."))
     card.slider("pixel_boost", tr("Finer by"), 1, tr("A neural swapper works on so many times its own size; the mesh needs none."))
+    card.matters(["pixel_boost"], lambda look: look.swapper != "mesh")
     card.offer_parts("swapper", Kind.SWAPPER)
     return card
 
@@ -165,6 +167,8 @@ class EdgeCard(LookCard):
         self.needs = note()
         self.column.addWidget(self.needs)
         self.choice("blending", tr("Seam"), (Choice(value, tr(text)) for value, text in SEAMS.items()))
+        hint = tr("Less ends the face more sharply, more blends it in from further inside.")
+        self.slider("seam_width", tr("Width of the seam"), 0.05, hint)
         self.slider("colour_match", tr("Your colours"), 0.01, tr("0 keeps the face's own colours, 1 gives it your light and skin."))
         self._families: dict[str, str] = {}
         self._masks: tuple[str, ...] = ()
@@ -183,9 +187,11 @@ class EdgeCard(LookCard):
         """A mask that is given as a file may be of any family."""
         known = [self._families.get(name, PARSER) for name in self._masks]
         parsed = PARSER in known
+        self.regions.setVisible(parsed or self.regions.is_changed)
         for box in self.regions.boxes.values():
             box.setEnabled(parsed)  # and not the button that sets them back
-        show_note(self.needs, "" if parsed else tr("Takes a mask that knows them: choose a BiSeNet model above."))
+        words = tr("With a BiSeNet model as a mask you choose where the face is worn: hair, glasses, ears, hat, neck.")
+        show_note(self.needs, "" if parsed else words)
 
 
 def _sharpen_card(bench: Bench) -> LookCard:
@@ -194,6 +200,7 @@ def _sharpen_card(bench: Bench) -> LookCard:
     card.choice("enhancer", tr("Enhancer"))
     card.slider("enhancer_opacity", tr("Enhancer's strength"), 0.01)
     card.slider("enhancer_weight", tr("Keep the face"), 0.01, tr("CodeFormer alone: 0 a fine picture, 1 the face that it was given."))
+    card.matters(["enhancer_opacity", "enhancer_weight"], lambda look: look.enhancer is not None)
     card.offer_parts("enhancer", Kind.ENHANCER, tr("None"))
     return card
 
@@ -204,6 +211,7 @@ def _movement_card(bench: Bench) -> LookCard:
     card.slider("max_faces", tr("Faces at once"), 1)
     card.choice("on_lost", tr("When the face is lost"), (Choice(value, tr(text)) for value, text in LOST.items()))
     card.slider("hold_frames", tr("Pictures to hold"), 1, tr("For so many pictures a face that is not found is predicted."))
+    card.matters(["hold_frames"], lambda look: look.on_lost is OnLost.HOLD)
     return card
 
 
@@ -216,10 +224,7 @@ class BadgeCard(LookCard):
         longest = max(getattr(item, "max_length", 0) for item in LookSettings.model_fields["badge"].metadata)
         self.add("badge", TextField(tr("Text in a corner of the picture"), bench.theme, longest, tr("None; for example: AI face"), hint))
         self.choice("badge_corner", tr("Corner"), (Choice(corner, tr(text)) for corner, text in CORNERS.items()))
-
-    def show_settings(self, settings: Settings) -> None:
-        super().show_settings(settings)
-        self.fields["badge_corner"].setVisible(bool(settings.look.badge))
+        self.matters(["badge_corner"], lambda look: bool(look.badge))
 
 
 class EngineCard(LookCard):

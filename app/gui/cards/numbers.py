@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.gui.cards.card import Bench, Card, note, show_note
@@ -113,17 +114,25 @@ def _label(text: str, column: int, name: str = "") -> QLabel:
 
 
 class NumbersCard(Card):
-    """Says that nothing runs while nothing runs; what the last line measured stays to be read."""
+    """Not there before something was live; what the last line measured stays to be read."""
 
     def __init__(self, heading: str, bench: Bench) -> None:
         super().__init__(heading, bench)
-        self.idle = note()
-        show_note(self.idle, tr("Shown while live."))
-        self.column.addWidget(self.idle)
+        self._last: Pulse | None = None  # that is not shown yet
+        self.hide()
 
     def show_pulse(self, pulse: Pulse) -> None:
-        if self.isVisible():
-            self.idle.hide()
+        self._last = pulse
+        if self.isHidden():
+            self.show()
+        self._show_last()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802  Qt's name
+        self._show_last()
+
+    def _show_last(self) -> None:
+        if self._last is not None and self.isVisible():
+            pulse, self._last = self._last, None
             self.show_numbers(pulse)
 
     def add_age(self, age_ms: float) -> None:
@@ -205,9 +214,24 @@ class RunsCard(NumbersCard):
         _show(self.memory, tr("Memory of the program: {megabytes} MB").format(megabytes=round(pulse.vitals.resident_mb)))
 
 
+class IdleCard(NumbersCard):
+    """Stands alone on the page before there is anything to be seen."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(tr("Numbers"), bench)
+        words = note()
+        said = tr("While live: how old the pictures are, what was dropped and where, how long each step takes, and what runs where.")
+        show_note(words, said)
+        self.column.addWidget(words)
+        self.show()
+
+    def show_pulse(self, pulse: Pulse) -> None:
+        self.hide()
+
+
 def numbers_cards(bench: Bench) -> list[NumbersCard]:
     """In the order of the page."""
-    return [AgeCard(bench), DropsCard(bench), StagesCard(bench), RunsCard(bench)]
+    return [IdleCard(bench), AgeCard(bench), DropsCard(bench), StagesCard(bench), RunsCard(bench)]
 
 
 def drops(snapshot: Snapshot, source: Mapping[str, object]) -> dict[str, int]:

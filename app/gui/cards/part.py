@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ class PartCard(Card):
         """``part``: of the Settings, as in ``look``."""
         super().__init__(heading, bench)
         self.fields: dict[str, Field] = {}
+        self._matters: dict[str, Callable[[Any], bool]] = {}
         self._part = part
         self._defaults = getattr(DEFAULTS, part)
 
@@ -44,10 +45,16 @@ class PartCard(Card):
         field.offer(tuple(choices))
         self.add(name, field)
 
+    def matters(self, names: Iterable[str], where: Callable[[Any], bool]) -> None:
+        """These rows are shown where ``where`` says so of the part of the Settings, and where they can be set back."""
+        self._matters |= dict.fromkeys(names, where)
+
     def show_settings(self, settings: Settings) -> None:
         part = getattr(settings, self._part)
         for name, field in self.fields.items():
             field.show_value(getattr(part, name), getattr(self._defaults, name))
+            if name in self._matters:
+                field.setVisible(self._matters[name](part) or field.is_changed)
 
     def _wish(self, name: str, value: Any) -> None:
         change = changed(self._part, **{name: value})

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton
 
 from app.diagnostics import diagnostics
-from app.gui.cards.card import Bench, Card, note, show_note
+from app.gui.cards.card import Bench, Card, key_list, note, show_note
 from app.gui.fields import Choice, Combo, fill
 from app.gui.flow import Flow
 from app.gui.words import LANGUAGES, tr
@@ -28,8 +28,6 @@ class ProgramCard(Card):
 
     def __init__(self, bench: Bench, state: State) -> None:
         super().__init__(tr("Program"), bench)
-        self._settings = Settings()
-        self._shown_language = state.language
         self.language, self.theme = Combo(), Combo()
         languages = [Choice(None, tr("As the system")), *(Choice(code, name) for code, name in LANGUAGES.items())]
         themes = [Choice(None, tr("As the system")), Choice("light", tr("Light")), Choice("dark", tr("Dark"))]
@@ -44,8 +42,6 @@ class ProgramCard(Card):
             box.activated.connect(self._wish(field, box.currentData))
             self.column.addWidget(label)
             self.column.addWidget(box)
-        self.restart = note()
-        self.column.addWidget(self.restart)
         self.minimised, self.live = QCheckBox(tr("Start minimised")), QCheckBox(tr("Go live at the start"))
         for check, on, field in ((self.minimised, state.start_minimised, "start_minimised"), (self.live, state.start_live, "start_live")):
             check.setChecked(on)
@@ -69,8 +65,6 @@ class ProgramCard(Card):
         def wish() -> None:
             chosen = value()
             self.state_wished.emit(lambda state: state.model_copy(update={field: chosen}))
-            if field in ("language", "theme"):
-                show_note(self.restart, tr("From the next start of ffrt on."))
 
         return wish
 
@@ -82,27 +76,23 @@ class HelpCard(Card):
         """``pages``: how many the keys open."""
         super().__init__(tr("Help"), bench)
         self._settings = Settings()
-        keys = QLabel(
-            "\n".join(
-                f"{key}  ·  {text}"
-                for key, text in (
-                    ("1 – 9", tr("wear a face")),
-                    ("Ctrl+L", tr("go live, or stop")),
-                    ("Ctrl+S", tr("take a snapshot")),
-                    ("Ctrl+Z", tr("undo")),
-                    ("Ctrl+Shift+Z", tr("redo")),
-                    (f"Alt+1 – {pages}", tr("open a page")),
-                )
-            )
+        keys = key_list(
+            ("1 – 9", tr("wear a face")),
+            ("Ctrl+L", tr("go live, or stop")),
+            ("Ctrl+S", tr("take a snapshot")),
+            ("Ctrl+Z", tr("undo")),
+            ("Ctrl+Shift+Z", tr("redo")),
+            ("Ctrl+P", tr("go to the people in the picture")),
+            ("F11", tr("preview on the whole screen")),
+            (f"Alt+1 – {pages}", tr("open a page")),
         )
-        keys.setWordWrap(True)
         self.copy = QPushButton(tr("Copy diagnostics"))
         self.copy.setToolTip(tr("Versions, machine and settings, without names of files, addresses and devices."))
         self.copy.clicked.connect(self._copy)
         self.copied = note()
         about = QLabel(f"ffrt {versions().get('ffrt', '')}")
         about.setObjectName("muted")
-        self.column.addWidget(keys)
+        self.column.addLayout(keys)
         self.column.addLayout(Flow(self.copy))
         self.column.addWidget(self.copied)
         self.column.addWidget(about)

@@ -46,10 +46,12 @@ class MeshSwapper:
     needs_photo = True
     colour_match = 1.0
     """See ``engines.swap.contract.MatchesColours``."""
+    seam_width = 1.0
+    """See ``engines.swap.contract.FadesAtSeam``."""
 
     def __init__(self) -> None:
         self._mesh = topology()
-        self._cover = cover_of(self._mesh)
+        self._cover = (1.0, cover_of(self._mesh))  # and the seam's width that it is for
         self._facing = Facing(self._mesh)
         self._near = Nearness.of_mesh()
         self._lights: dict[int, Light] = {}
@@ -84,7 +86,9 @@ class MeshSwapper:
         kept = contrast(plan.gain, plan.kept)
         gain = np.exp(plan.gain) * kept
         bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(plan.gain) * (1 - kept)  # what detail is pulled towards
-        cover = self._cover.copy()
+        if self._cover[0] != self.seam_width:
+            self._cover = (self.seam_width, cover_of(self._mesh, self.seam_width))
+        cover = self._cover[1].copy()
         cover[:VERTICES] *= self._facing.share(plan.turn)
         uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
         kernels.draw(
@@ -132,12 +136,13 @@ def inside(place: np.ndarray, shape: tuple[int, ...]) -> tuple[int, int, int, in
     return None if right - left < 4 or bottom - top < 4 else (int(left), int(top), int(right), int(bottom))
 
 
-def cover_of(mesh: Topology) -> np.ndarray:
-    """float32 [468 + R]: 0 at the oval and inside eyes and mouth, 1 in the middle; the kernel rounds it."""
+def cover_of(mesh: Topology, seam_width: float = 1.0) -> np.ndarray:
+    """float32 [468 + R]: 0 at the oval and inside eyes and mouth, 1 in the middle; the kernel rounds it. The seam is ``seam_width`` times
+    as wide as usual."""
     y, line = mesh.shape[:, 1], brow_line(mesh.shape)
     up = smoothstep(y, line - 0.05, line - 0.25)
     wide = SEAM_JAW + (SEAM_SIDE - SEAM_JAW) * smoothstep(-y, -0.3, 0.2)
     wide = wide + (SEAM_FOREHEAD - wide) * up
-    cover = np.clip(mesh.from_oval / wide, 0, 1)
+    cover = np.clip(mesh.from_oval / (wide * seam_width), 0, 1)
     cover[regions.OVAL] = 0
     return np.r_[cover, np.zeros(len(mesh.ring))].astype(np.float32)

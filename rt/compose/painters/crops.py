@@ -28,7 +28,7 @@ class CropPainter:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._soft: dict[int, Any] = {}
+        self._soft: dict[tuple[int, float], Any] = {}
 
     def paint(self, canvas: Canvas, model: CropModel, identity: Any, faces: Sequence[TrackedFace]) -> list[bool]:
         recipe = model.crops
@@ -41,7 +41,8 @@ class CropPainter:
         return [face.id in drawn for face in faces]
 
     def forget(self) -> None:
-        """Only memory is kept, which the next model takes."""
+        """The memory of crops is kept, which the next model takes."""
+        self._soft.clear()
 
     def _paint(
         self, canvas: Canvas, model: CropModel, recipe: CropRecipe, identity: Any, seen: Sequence[tuple[TrackedFace, np.ndarray]]
@@ -75,7 +76,7 @@ class CropPainter:
         box = canvas.parcel("box", BOX)
         records.set_paste(box.host["face"], plan, recipe.made, canvas.opacity)
         limit = canvas.limit(box, face_id)
-        source = (box.device["face"], picture, recipe.side, recipe.boost, self._soft_box(whole), shown, *limit)
+        source = (box.device["face"], picture, recipe.side, recipe.boost, self._soft_box(whole, recipe.edge), shown, *limit)
         if canvas.is_direct:
             canvas.launch("paste_planes", WALK, *canvas.frame, *source, None)
         else:
@@ -90,10 +91,10 @@ class CropPainter:
         self._memory.array(name, (number + 1) * size, np.float32)
         return self._memory.part(name, number * size, shape)
 
-    def _soft_box(self, side: int) -> Any:
-        if side not in self._soft:
-            self._soft[side] = self._memory.constant(soft_box(side))
-        return self._soft[side]
+    def _soft_box(self, side: int, edge: float) -> Any:
+        if (side, edge) not in self._soft:
+            self._soft[side, edge] = self._memory.constant(soft_box(side, edge))
+        return self._soft[side, edge]
 
 
 def _takes(model: Any) -> bool:

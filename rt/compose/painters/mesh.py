@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from engines.mesh.topology import topology
 from engines.swap.mesh.identity import MeshIdentity
+from engines.swap.mesh.swapper import cover_of
 from rt.compose.canvas import WALK, Canvas
 from rt.compose.kernels import records
 from rt.compose.kernels.mesh import NUMBERS, VERTEX_FLOATS, mesh_tables, packed
@@ -26,7 +28,8 @@ class MeshPainter:
         tables = mesh_tables()
         self._memory = memory
         self._count = tables.vertices
-        self._normals, self._cover, self._uv = map(memory.constant, (tables.normals, tables.cover, tables.uv))
+        self._normals, self._uv = map(memory.constant, (tables.normals, tables.uv))
+        self._covers: dict[float, Any] = {}  # by the seam's width
         self._ring, self._weights, self._triangles = map(memory.constant, (tables.ring, tables.weights, tables.triangles))
         self._vertices = memory.array("vertices", self._count * VERTEX_FLOATS, np.float32)
         self._worn: dict[int, _Worn] = {}  # by the identity's address, which it holds
@@ -38,6 +41,7 @@ class MeshPainter:
 
     def forget(self) -> None:
         self._worn.clear()
+        self._covers.clear()
 
     def _paint(self, canvas: Canvas, swapper: Any, worn: _Worn, face: TrackedFace) -> bool:
         plan = swapper.plan(canvas.pixels, face.points, worn.identity, face.id, canvas.captured_ns)
@@ -52,7 +56,7 @@ class MeshPainter:
 
         box, count = points.device["face"], len(self._triangles)
         up = (points.device["points"], light.device["light"], points.device["numbers"])
-        fixed = (self._normals, worn.logs, self._cover, self._uv, self._ring, self._weights)
+        fixed = (self._normals, worn.logs, self._cover(swapper.seam_width), self._uv, self._ring, self._weights)
         nearest = canvas.per_pixel("nearest", np.uint64, zeroed=True)
         limit = canvas.limit(points, face.id)
         canvas.launch("mesh_vertices", (self._count, 1, 1), *up, *fixed, self._count, self._vertices)
@@ -64,6 +68,11 @@ class MeshPainter:
             canvas.launch("mesh_patch", WALK, *drawn, *canvas.patch())
             canvas.lay(points, *canvas.patch())
         return True
+
+    def _cover(self, seam_width: float) -> Any:
+        if seam_width not in self._covers:
+            self._covers[seam_width] = self._memory.constant(cover_of(topology(), seam_width))
+        return self._covers[seam_width]
 
 
 class _Worn:
