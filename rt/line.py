@@ -212,7 +212,7 @@ class Line:
         if self._burn_timecode:
             timecode.burn(slot.pixels, grab.captured_ns // 1000)
         self._seq += 1
-        frame = Frame(slot.pixels, self._seq, grab.captured_ns, grab.media_ns, slot=slot)
+        frame = Frame(slot.pixels, self._seq, grab.captured_ns, grab.media_ns, slot=slot, stands_in=grab.stands_in)
         frame.marks["capture"] = self._clock.now_ns() - begin_ns
         displaced = self._inbox.put(frame)
         if displaced is not None and displaced.slot is not None:

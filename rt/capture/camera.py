@@ -21,7 +21,7 @@ from rt.capture.contract import Grab
 from rt.capture.exposure import Exposure
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
-from rt.errors import OptionError, SourceError
+from rt.errors import OptionError, SourceError, SourceLostError
 from rt.frame import VideoFormat
 
 log = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class CameraSource:
             return self._stamp(self._capture)
         if self._stop.is_set():
             return None
-        raise SourceError(f"camera {self._spec} stopped delivering; check its cable and whether another program has taken it")
+        raise SourceLostError(f"camera {self._spec} stopped delivering; check its cable and whether another program has taken it")
 
     def retrieve(self, into: np.ndarray) -> None:
         assert self._capture is not None

@@ -21,7 +21,7 @@ from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
-from rt.errors import NoVideoError, SourceError
+from rt.errors import NoVideoError, SourceError, SourceLostError
 from rt.frame import VideoFormat
 
 log = logging.getLogger(__name__)
@@ -101,6 +101,7 @@ class MediaSource:
 
     def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
         self._stop, self._audio_bus = stop, audio
+        self._early, self._media_ns, self._decoded_total = [], 0, 0  # of a time line that begins now, the first or after an outage
         self._container = self._open_container()
         if not self._container.streams.video:
             raise NoVideoError(f"{self._shown} has no video stream; give a file with pictures")
@@ -125,7 +126,11 @@ class MediaSource:
         if not self._first_ready:
             self._frame = next(self._frames, None)
         self._first_ready = False
-        if self._frame is None or self._stop.is_set():
+        if self._stop.is_set():
+            return None
+        if self._frame is None:
+            if self._may_come_back:
+                raise SourceLostError(f"{self._shown} went off the air; check whoever sends it, and the network")
             return None
         if not self.live:
             return Grab(self._zero_ns + self._media_ns, self._media_ns)
@@ -153,6 +158,11 @@ class MediaSource:
     def describe(self) -> dict[str, Any]:
         granted = "" if self._video is None else f"{self._video}"
         return {"spec": self._shown, "granted": granted, "missed": self._missed, "damaged": self._damaged}
+
+    @property
+    def _may_come_back(self) -> bool:
+        """An address; bytes that were handed to us end once."""
+        return self._request.reconnect and self.is_live and self._reader is None
 
     # --- pace ---
 
