@@ -161,7 +161,7 @@ def live(
     report
         file for the report (JSON).
     json
-        print the report as JSON instead of a table.
+        print the report as JSON instead of a table, and what happens to input and outputs as lines of JSON on stderr.
     minimised
         open the window minimised, into the system's tray where there is one.
     live
@@ -173,7 +173,7 @@ def live(
     verbose
         more log lines.
     """
-    console.set_up_logging(verbose or debug)
+    console.set_up_logging(verbose or debug, events=headless and json)
     worn = SourceSettings(photos=photos_of(source), face=source_face)
     settings = Settings(
         source=worn,
@@ -592,6 +592,7 @@ OPTIONS = {
     "masks": "mask",
     "blending": "blend",
     "exposure_ms": "exposure",
+    "reconnect_s": "reconnect",
     "bitrate_bps": "bitrate",
     "slow_ms": "slow",
     "devices": "device",

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -25,14 +26,33 @@ ECONOMY_ROWS = 8
 """Of what was given up and came back; the report has more."""
 
 
-def set_up_logging(verbose: bool) -> None:
-    """Log lines go to stderr; the answer of a command goes to stdout."""
+class Events(logging.Handler):
+    """What happened to an input or an output as a line of JSON on stderr, for whoever runs ffrt from a script."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        err.print(json.dumps({**vars(record)["facts"], "at": at, "message": record.getMessage()}), markup=False)
+
+
+def _is_event(record: logging.LogRecord) -> bool:
+    return hasattr(record, "facts")
+
+
+def set_up_logging(verbose: bool, *, events: bool = False) -> None:
+    """Log lines go to stderr; the answer of a command goes to stdout. ``events``: those that have ``facts`` are written as JSON."""
     if err.is_terminal:
         handler: logging.Handler = RichHandler(console=err, show_path=False, show_time=verbose, markup=False)
         words = "%(message)s"
     else:  # a file or a pipe: one line is one sentence
         handler, words = logging.StreamHandler(), "%(levelname)s: %(message)s"
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format=words, handlers=[handler], force=True)
+    level = logging.INFO if verbose else logging.WARNING
+    handlers = [handler]
+    handler.setLevel(level)
+    if events:
+        handler.addFilter(lambda record: not _is_event(record))
+        handlers.append(Events())
+        handlers[-1].addFilter(_is_event)
+    logging.basicConfig(level=logging.INFO if events else level, format=words, handlers=handlers, force=True)
 
 
 def fail(message: object) -> None:

@@ -132,6 +132,7 @@ class LiveSession:
             self._usage.stop()
             raise
         self._started_ns = self._clock.now_ns()
+        log.info("live: %s", self.line.video, extra={"facts": {"event": "live", "granted": str(self.line.video)}})
         if self.settings.run.build_engines:
             self._begin_upgrade()
 

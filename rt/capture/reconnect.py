@@ -38,6 +38,9 @@ class Outage:
 
     begun_ns: int
     why: str
+    """What began it."""
+    now: str
+    """What the last try met."""
     tries: int = 0
     retry_at_ns: int = 0
     """When the next try begins; of what is over already, when the last one did."""
@@ -118,7 +121,7 @@ class ReconnectingSource:
         now = outages[-1]
         if now.back_ns is None:
             wait_s = max(0.0, (now.retry_at_ns - self._clock.now_ns()) / 1e9)
-            facts = {**facts, "lost": {"why": now.why, "retry_in_s": round(wait_s, 1), "tries": now.tries}}
+            facts = {**facts, "lost": {"why": now.now, "retry_in_s": round(wait_s, 1), "tries": now.tries}}
         return {**facts, "outages": told}
 
     def expose(self, exposure_ms: float | None) -> None:
@@ -137,7 +140,7 @@ class ReconnectingSource:
         now_ns = self._clock.now_ns()
         if not self._is_out:
             assert self._video is not None
-            self._outages = (*self._outages[1 - OUTAGES_KEPT :], Outage(now_ns, why))
+            self._outages = (*self._outages[1 - OUTAGES_KEPT :], Outage(now_ns, why, why))
             self._stand_in = standing_in(self._coarse, self._video)
         self._postpone(why, now_ns)
 
@@ -150,8 +153,8 @@ class ReconnectingSource:
             if left_s <= 0:
                 raise SourceError(f"{why}; it did not come back within {self._patience_s:g} s")
             wait_s = min(wait_s, left_s)
-        self._outages = (*self._outages[:-1], replace(out, why=why, retry_at_ns=now_ns + round(wait_s * 1e9)))
-        facts = {"event": "input-lost", "why": why, "retry_in_s": wait_s, "tries": out.tries}
+        self._outages = (*self._outages[:-1], replace(out, now=why, retry_at_ns=now_ns + round(wait_s * 1e9)))
+        facts = {"event": "input-retrying" if out.tries else "input-lost", "why": why, "retry_in_s": wait_s, "tries": out.tries}
         log.log(logging.INFO if out.tries else logging.WARNING, "%s; trying again in %g s", why, wait_s, extra={"facts": facts})
 
     def _try_again(self) -> bool:
