@@ -39,6 +39,7 @@ from app.gui.live import Change, LiveControl, LiveState, Pulse
 from app.gui.memory import Memory, from_text, to_text
 from app.gui.notice import Notice
 from app.gui.numbers import NumbersBar
+from app.gui.outage import OutageTeller
 from app.gui.pages import Pages
 from app.gui.people import PeopleStrip
 from app.gui.preview import Preview
@@ -126,6 +127,9 @@ class Window(QWidget):
         recognisers = partial(parts_of, Kind.IDENTITY)
         self.bench.worker("models").run(recognisers, self.people.offer_recognisers, lambda error: self.say(shown_error(error)))
         self.camera = CameraCard(self.bench, choose=choose_camera)
+        if self.memory is not None:
+            self.camera.remembered = self.memory.mode_of
+        self.outage = OutageTeller(self.message, lambda: self.pages.open_named("camera"), self.camera.look)
         self.framing = FramingCard(self.bench)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
@@ -364,6 +368,7 @@ class Window(QWidget):
         self._list_opening(state)
         self._say_state()
         self.people.setVisible(live)
+        self.outage.begin()
         if not live:
             self.comparing.end()
             self.numbers.clear()
@@ -392,6 +397,7 @@ class Window(QWidget):
         if self.state is not LiveState.LIVE:  # of a line that has ended meanwhile
             return
         self.numbers.show_pulse(pulse)
+        self.outage.show_pulse(pulse, self.settings.look.on_lost)
         self.people.show_people(pulse.people, self.preview.faces)
         self.preview.set_chosen(self.people.worn())
         for card in self.cards:
