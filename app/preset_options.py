@@ -40,6 +40,8 @@ def options_of(preset: Preset, name: str) -> dict[str, Any]:
     options = _look(preset.look)
     if preset.source is not None:
         options |= _source(preset.source)
+    if preset.people is not None:
+        options["people-of"] = name
     if preset.input is not None:
         options |= _input(preset.input, name)
     if preset.output is not None:

@@ -18,9 +18,12 @@ from conftest import HOPPER
 
 from app.gui import theme
 from app.gui.live import LiveState
+from app.gui.memory import restored
 from app.gui.window import Window
 from app.presets import Preset, Presets
-from app.settings import InputSettings, LookSettings, Settings, SourceSettings
+from app.settings import InputSettings, LookSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
+from app.state import StateFile
+from rt.options import Wear
 
 PATIENCE_MS = 60_000
 
@@ -107,3 +110,30 @@ def test_stopping_ends_a_comparison(window: Window, qtbot: Any) -> None:
     window.presets.compare.click()
     qtbot.waitUntil(lambda: "not live" in window.message.text(), timeout=PATIENCE_MS)
     assert not window.comparing.bar.isVisible()
+
+
+def test_who_wears_what_is_kept_and_worn_again(window: Window, qtbot: Any) -> None:
+    hidden = PeopleSettings(named=(PersonSettings(number=1, wear=Wear.HIDE),))
+    window.apply(lambda settings: settings.model_copy(update={"people": hidden}))
+    window.presets.with_people.click()
+    window.presets.name.setText("hidden")
+    window.presets.save.click()
+    qtbot.waitUntil(lambda: "hidden" in window.presets.lines, timeout=PATIENCE_MS)
+    window.apply(lambda settings: settings.model_copy(update={"people": PeopleSettings()}))
+    window.presets.lines["worn & badged"].click()
+    qtbot.waitUntil(lambda: window.settings.look.badge == "AI face", timeout=PATIENCE_MS)
+    assert window.settings.people == PeopleSettings()
+    window.presets.lines["hidden"].click()
+    qtbot.waitUntil(lambda: window.settings.people == hidden, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not window.control.busy, timeout=PATIENCE_MS)
+    assert window.control.studio.settings.people == hidden
+
+
+def test_what_was_said_of_one_person_is_not_said_of_whoever_comes_first_next_time(tmp_path: Path, qtbot: Any, qapp: Any) -> None:
+    each = (SourceSettings(photos=(HOPPER,)),)
+    for others, then in ((Wear.LEAVE, Wear.SWAP), (Wear.HIDE, Wear.HIDE), (Wear.SWAP, Wear.SWAP)):
+        file = StateFile(tmp_path / f"{others}.json")
+        named = (PersonSettings(number=1, wear=Wear.LEAVE), PersonSettings(number=2, source=each[0]))
+        window = Window(Settings(people=PeopleSettings(others=others, each=each, named=named)), theme.LIGHT, memory=(file, file.load()))
+        window.close()
+        assert restored(Settings(), file.load()).people == PeopleSettings(others=then, each=each)

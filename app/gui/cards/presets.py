@@ -66,13 +66,14 @@ class PresetsCard(Card):
         self.save = QPushButton(tr("Save"))
         self.save.clicked.connect(self._save)
         self.with_face, self.with_camera = QCheckBox(tr("with the face")), QCheckBox(tr("with the camera"))
+        self.with_people = QCheckBox(tr("with who wears what"))
         self.with_outputs = QCheckBox(tr("with the outputs, without their keys"))
         self.bring = QPushButton(tr("Import…"))
         self.bring.clicked.connect(self._ask_for_import)
         self.column.addLayout(self._holder)
         self.column.addWidget(self.hint)
         self.column.addLayout(row(self.name, self.save))
-        for box in (self.with_face, self.with_camera, self.with_outputs):
+        for box in (self.with_face, self.with_people, self.with_camera, self.with_outputs):
             self.column.addWidget(box)
         self.column.addLayout(Flow(self.bring))
         self._lay_out_comparing()
@@ -110,11 +111,14 @@ class PresetsCard(Card):
 
     def save_as(self, name: str, *, replace: bool = False) -> None:
         settings = self._settings
-        face, camera, output = self.with_face.isChecked(), self.with_camera.isChecked(), self.with_outputs.isChecked()
+        face, people = self.with_face.isChecked(), self.with_people.isChecked()
+        camera, output = self.with_camera.isChecked(), self.with_outputs.isChecked()
 
         def save() -> None:
             names = self._names_of(settings.output.streams) if output else ()
-            preset = Preset.of(settings, source=face, input=camera, output=output, addresses=names, gallery=self._gallery)
+            preset = Preset.of(
+                settings, source=face, people=people, input=camera, output=output, addresses=names, gallery=self._gallery
+            )
             self._presets.save(name, preset, replace=replace)
 
         self._run(save, lambda _: self._saved(), partial(self._not_saved, name, replace))
@@ -137,14 +141,19 @@ class PresetsCard(Card):
         """The keyring may ask the person something, so streams' addresses are fetched here."""
         preset = self._presets.load(name)
         with_parts = preset.applied(Settings(), self._book.url, self._gallery)
-        parts = {part: getattr(with_parts, part) for part in ("look", "source", "input", "output") if getattr(preset, part) is not None}
+        parts = {
+            part: getattr(with_parts, part)
+            for part in ("look", "source", "people", "input", "output")
+            if getattr(preset, part) is not None
+        }
         record = with_parts.output.record
         if record is not None and not record.is_absolute():  # of another machine
             record = videos() / record
             parts["output"] = with_parts.output.model_copy(update={"record": record})
         if record is not None and record.exists():
             parts["output"] = with_parts.output.model_copy(update={"record": free_place(record)})
-        return lambda settings: settings.model_copy(update=parts)
+        source = parts.get("source")
+        return lambda settings: (settings if source is None else settings.wearing(source)).model_copy(update=parts)
 
     def _names_of(self, streams: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(entry.name for entry in self._book.entries() if self._book.url(entry.name) in streams)
