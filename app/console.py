@@ -209,10 +209,21 @@ def print_state(state: dict[str, Any]) -> None:
     """Of an ffrt that is controlled: a line a fact."""
     worn = state["face"] or (f"{state['photos']} photo(s)" if state["photos"] else "nobody")
     rows = {"state": state["state"], "face": worn, "preset": state["preset"], "input": state["input"], "video": state["video"]}
+    rows["input error"] = state["input_error"]
+    if state["others"] != "swap":
+        rows["others"] = state["others"]
+    rows |= {f"person {one['number']}": _person_text(one) for one in state["people"]}
     rows |= {f"output {one['name']}": ", ".join(filter(None, (one["state"], one["error"]))) for one in state["outputs"]}
     for name, value in {**rows, "error": state["error"]}.items():
         if value is not None:
             out.print(f"[bold]{_plain(name)}[/] {_plain(value)}")
+
+
+def _person_text(person: dict[str, Any]) -> str:
+    """``swap, wears Hopper; not in sight; perhaps person 1``"""
+    wears = f", wears {person['face'] or 'photo(s)'}" if person["own"] and person["wear"] == "swap" else ""
+    doubts = "".join(f"; perhaps person {number}" for number in person["perhaps"])
+    return f"{person['wear']}{wears}{'' if person['in_sight'] else '; not in sight'}{doubts}"
 
 
 def print_faces(rows: Iterable[dict[str, Any]]) -> None:
