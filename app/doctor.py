@@ -19,6 +19,7 @@ import av.error
 from av.video.codeccontext import VideoCodecContext
 
 from app.report import versions
+from app.virtual_devices import FOLDER, virtual_devices
 from engines.device.cuda_probe import find_gpus
 from engines.device.kinds import problem
 from engines.errors import ModelError
@@ -60,9 +61,9 @@ class Finding:
     """``what`` names nothing of the person's own, whatever it looks like."""
 
 
-VIRTUAL_DEVICES = Path("/sys/devices/virtual/video4linux")
+VIRTUAL_DEVICES = FOLDER
 EXCLUSIVE_CAPS = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
-"""Where Linux tells of v4l2loopback."""
+"""Where Linux tells of v4l2loopback's own settings."""
 
 
 def examine() -> list[Finding]:
@@ -115,10 +116,10 @@ def virtual_camera() -> Finding:
     if platform.system() != "Linux":
         version = importlib.metadata.version("pyvirtualcam")
         return Finding(name, State.OK, f"pyvirtualcam {version}; the driver is tried when it is used", DRIVERS[platform.system()])
-    devices = sorted(VIRTUAL_DEVICES.glob("video*"))
+    devices = virtual_devices(VIRTUAL_DEVICES)
     if not devices:
         return Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"], plain=True)
-    text = ", ".join(f"/dev/{device.name}" for device in devices)
+    text = ", ".join(device.place for device in devices)
     if EXCLUSIVE_CAPS.exists() and not EXCLUSIVE_CAPS.read_text().startswith("Y"):
         mend = "reload v4l2loopback with exclusive_caps=1"
         return Finding(name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", mend)

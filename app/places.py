@@ -19,6 +19,9 @@ def check_places(settings: Settings) -> None:
         "the input": _input(settings),
     }
     record, report = settings.output.record, settings.run.report
+    device = settings.output.virtual_camera
+    if device and any(_is_same(Path(device), place) for place in _camera(settings)):
+        raise UsageError(f"the virtual camera {device} was given, which is the input: it would film itself; choose another of the two")
     if record is not None:
         _refuse(record, "--record", read)
     if report is not None:
@@ -36,6 +39,12 @@ def check_photos(source: SourceSettings) -> None:
 def _input(settings: Settings) -> list[Path]:
     spec = settings.input.spec
     return [Path(spec.removeprefix("file:"))] if "://" not in spec else []
+
+
+def _camera(settings: Settings) -> list[Path]:
+    """By number or by path."""
+    spec = settings.input.spec.removeprefix("camera:")
+    return [Path(f"/dev/video{spec}")] if spec.isdecimal() else [Path(spec)] if spec.startswith("/dev/") else []
 
 
 def _refuse(path: Path, option: str, others: dict[str, list[Path]]) -> None:

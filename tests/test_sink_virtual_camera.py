@@ -105,7 +105,7 @@ from rt.clock import MonotonicClock
 from rt.frame import Frame, VideoFormat
 from rt.sinks.virtual_camera import VirtualCameraSink
 pictures = np.load(sys.argv[1])
-sink = VirtualCameraSink(MonotonicClock(), "/dev/video0")
+sink = VirtualCameraSink(MonotonicClock(), sys.argv[2])
 sink.open(VideoFormat(pictures.shape[2], pictures.shape[1], 30))
 for number, pixels in enumerate(pictures):
     sink.write(Frame(np.ascontiguousarray(pixels), number, 0))
@@ -118,7 +118,7 @@ def test_native_backend_gives_the_driver_these_very_pictures(tmp_path: Path) -> 
     width, height = 320, 240
     pictures = np.stack([np.roll(bars(width, height), 40 * shift, axis=1) for shift in range(4)])
     np.save(tmp_path / "pictures.npy", pictures)
-    command = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-c", SENDER, str(tmp_path / "pictures.npy")]
+    command = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-c", SENDER, str(tmp_path / "pictures.npy"), "/dev/video0"]
     done = fake_v4l2.run(fake_v4l2.build(tmp_path), tmp_path / "cam", command)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "cam0.fmt").read_text().split()[:3] == [str(width), str(height), "YU12"]
@@ -127,3 +127,13 @@ def test_native_backend_gives_the_driver_these_very_pictures(tmp_path: Path) -> 
     for sent, received in zip(pictures, got, strict=True):
         shown = back_to_bgr(received, width, height)
         assert np.abs(shown[:, centres].astype(int) - sent[:, centres].astype(int)).max() <= I420_ERROR
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("gcc") is None, reason="needs Linux and gcc")
+def test_of_two_devices_the_one_that_was_named_gets_the_pictures(tmp_path: Path) -> None:
+    np.save(tmp_path / "pictures.npy", bars(64, 48)[None])
+    command = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-c", SENDER, str(tmp_path / "pictures.npy"), "/dev/video1"]
+    done = fake_v4l2.run(fake_v4l2.build(tmp_path), tmp_path / "cam", command, devices=2)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "cam1.raw").stat().st_size == 64 * 48 * 3 // 2
+    assert not (tmp_path / "cam0.fmt").exists()

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.gui.live import Pulse
 from app.gui.notice import Notice
+from app.gui.told import told
 from app.gui.words import tr
 from rt.options import OnLost
 
@@ -62,4 +63,4 @@ def away_s(outage: Mapping[str, Any]) -> float:
 
 def lost_text(lost: Mapping[str, Any]) -> str:
     """``lost``: as ``rt.capture.reconnect`` describes it."""
-    return tr("Away: next try in {seconds} s. {reason}").format(seconds=round(lost["retry_in_s"]), reason=lost["why"])
+    return tr("Away: next try in {seconds} s. {reason}").format(seconds=round(lost["retry_in_s"]), reason=told(lost["why"]))

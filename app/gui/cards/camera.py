@@ -14,9 +14,11 @@ from app.gui.fields import Choice, Combo, fill, select
 from app.gui.flow import Flow
 from app.gui.live import LiveState, Pulse
 from app.gui.outage import lost_text
+from app.gui.told import told
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.settings import InputSettings, Settings
+from app.virtual_devices import virtual_devices
 from rt.address import shown
 from rt.capture.camera import CameraInfo, CameraMode, list_cameras
 
@@ -85,13 +87,19 @@ class CameraCard(Card):
         asked = asked_text(pulse.source.get("asked") or {})
         show_note(self.granted, "\n".join([tr("Asked: {mode}").format(mode=asked), granted] if asked else [granted]))
         lost = pulse.source.get("lost")
-        show_note(self.warning, lost_text(lost) if lost else str(pulse.source.get("warning", "")))
+        show_note(self.warning, lost_text(lost) if lost else told(pulse.source.get("warning", "")))
 
     def _offer(self, cameras: list[CameraInfo]) -> None:
         self._cameras = tuple(cameras)
-        if cameras and self._choose_first:
-            self.take(cameras[0].spec)
+        first = next((camera for camera in cameras if camera.path not in self._not_of_glass()), None)
+        if first is not None and self._choose_first:
+            self.take(first.spec)
         self._show()
+
+    @staticmethod
+    def _not_of_glass() -> set[str]:
+        """What other programs send: taken where it is chosen, and not by itself."""
+        return {device.place for device in virtual_devices()}
 
     def _show(self) -> None:
         """A camera that is asked for by number or name is shown as that camera."""
