@@ -346,5 +346,5 @@ def _open_window(settings: Settings, opening: Opening) -> int:
     with Instance() as instance:
         other = instance.claim()
         if other is not None:
-            raise AppError(bring_forward(other))
-        return open_window(settings, dataclasses.replace(opening, announce=instance.announce))
+            raise AppError(bring_forward(other, instance))
+        return open_window(settings, dataclasses.replace(opening, announce=instance.announce, is_wanted=instance.take_wish))
