@@ -8,6 +8,7 @@ from pathlib import Path
 from app.errors import UsageError
 from app.settings import Settings, SourceSettings
 from engines.errors import PhotoError
+from rt.capture.media import place_of
 
 
 def check_places(settings: Settings) -> None:
@@ -37,8 +38,8 @@ def check_photos(source: SourceSettings) -> None:
 
 
 def _input(settings: Settings) -> list[Path]:
-    spec = settings.input.spec
-    return [Path(spec.removeprefix("file:"))] if "://" not in spec else []
+    place = place_of(settings.input.spec)
+    return [Path(place)] if "://" not in place else []
 
 
 def _camera(settings: Settings) -> list[Path]:

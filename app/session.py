@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -180,8 +181,9 @@ class LiveSession:
         return self._uses()
 
     def people(self) -> tuple[Person, ...]:
-        """Who was seen, by this line and those before, and who is in sight. Any thread."""
-        return self._people.register.people
+        """Who was seen, by this line and those before, and who is in sight: nobody while the camera is away. Any thread."""
+        people = self._people.register.people
+        return tuple(replace(person, in_sight=False) for person in people) if "lost" in self._source.describe() else people
 
     def outputs(self) -> dict[Output, SinkRunner]:
         """How each output fares. Any thread."""

@@ -15,9 +15,10 @@ pytest.importorskip("pytestqt")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtCore import Qt
+from test_capture_media import numbered, write_clip
 
 from app.gui import theme
-from app.gui.cards.camera import asked_text
+from app.gui.cards.camera import asked_text, typed
 from app.gui.cards.card import changed
 from app.gui.cards.framing import FIXED_MS, ExposureField
 from app.gui.fields import ChoiceField, SidesField, SwitchField
@@ -152,6 +153,7 @@ def test_a_camera_that_was_unplugged_is_told_and_goes_on(window: Window, qtbot: 
     qtbot.waitUntil(lambda: "gives no more pictures" in window.message.text(), timeout=PATIENCE_MS)
     assert "Nobody is seen meanwhile" in window.message.text()
     assert "next try in" in window.camera.warning.text()
+    assert not any(person.in_sight for person in window.control.studio.session.people())
     window.message.dismiss.click()  # what was closed stays closed until something else happens
     pulses: list[Pulse] = []
     window.control.pulsed.connect(pulses.append)
@@ -217,3 +219,48 @@ def test_a_camera_is_named_by_what_lasts(window: Window) -> None:
         assert window.camera.camera.currentText() == "Desk camera"
     window.camera._offer([])
     assert window.camera.camera.currentText() == "usb-Maker_Desk (not plugged in)"
+
+
+# --- a file or an address as the camera ---
+
+
+def enter(window: Window, text: str) -> None:
+    at = window.camera.camera.findText("File or address")
+    window.camera.camera.setCurrentIndex(at)
+    window.camera.camera.activated.emit(at)
+    window.camera.place.setText(text)
+    window.camera.place.editingFinished.emit()
+
+
+@pytest.mark.parametrize("form", ["{path}", " {path} ", '"{path}"', "'{path}'", "{uri}"])
+def test_a_file_is_typed_or_pasted_as_the_camera(form: str, window: Window, qtbot: Any, tmp_path: Path) -> None:
+    film = write_clip(tmp_path / "my film.mkv", numbered(50, 320, 180), [40 * k for k in range(50)])
+    enter(window, form.format(path=film, uri=film.as_uri()))
+    window.camera.loop.click()
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS):
+        window.live_button.click()
+    qtbot.waitUntil(lambda: "320x180" in window.camera.granted.text(), timeout=PATIENCE_MS)
+
+
+def test_the_home_folder_is_understood() -> None:
+    assert typed("~/a.mp4") == str(Path.home() / "a.mp4")
+    assert typed(" 'x y.mp4' ") == "x y.mp4"
+    assert typed('"') == '"'
+    assert typed("rtsp://camera/live") == "rtsp://camera/live"
+
+
+def test_a_hidden_part_is_not_taken_for_what_it_hides(window: Window) -> None:
+    enter(window, "rtsp://me:secret@camera/live")
+    assert window.settings.input.spec == "rtsp://me:secret@camera/live"
+    assert window.camera.place.text() == "rtsp://camera/***"
+    enter(window, "rtsp://camera2/***")
+    assert window.settings.input.spec == "rtsp://me:secret@camera/live"
+    assert "type the whole address" in window.message.text()
+
+
+def test_a_file_that_is_not_there_is_said_and_nothing_is_lost(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    enter(window, str(tmp_path / "none.mp4"))
+    window.live_button.click()
+    qtbot.waitUntil(lambda: "none.mp4 does not exist" in window.message.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: window.state is LiveState.IDLE, timeout=PATIENCE_MS)
+    assert window.camera.place.text() == str(tmp_path / "none.mp4")

@@ -330,6 +330,23 @@ def test_an_address_that_went_off_the_air_is_opened_again(tmp_path: Path) -> Non
     assert turns[:3] == [False, True, False]
 
 
+def test_a_web_camera_that_breaks_off_in_the_middle_is_opened_again(tmp_path: Path) -> None:
+    """By HTTP an end is an end; less than was promised is none."""
+    clip = write_clip(tmp_path / "c.ts", numbered(20), [40 * k for k in range(20)], codec="libx264")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: video/mp2t\r\nContent-Length: 9999999\r\n\r\n"
+    (tmp_path / "answer").write_bytes(head + clip.read_bytes())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = serve_twice(tmp_path / "answer", listener)
+        clock = MonotonicClock()
+        spec = f"http://127.0.0.1:{listener.getsockname()[1]}/camera.ts"
+        source = ReconnectingSource(open_spec(spec, CaptureRequest(reconnect=True), clock), clock)
+        source.open(threading.Event(), AudioBus())
+        while len(source.describe().get("outages", [])) < 2:
+            assert source.grab() is not None
+        source.close()
+        thread.join()
+
+
 def test_an_address_ends_at_its_end_where_nobody_waits(tmp_path: Path) -> None:
     clip = write_clip(tmp_path / "c.ts", numbered(30), [40 * k for k in range(30)], codec="libx264")
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -19,7 +19,7 @@ from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.settings import InputSettings, Settings
 from app.virtual_devices import virtual_devices
-from rt.address import shown
+from rt.address import HIDDEN, shown
 from rt.capture.camera import CameraInfo, CameraMode, list_cameras
 
 SYNTHETIC = "synthetic:size=1280x720,fps=30"
@@ -164,14 +164,26 @@ class CameraCard(Card):
         self.changed.emit(changed("input", width=width, height=height, fps=fps, fourcc=fourcc))
 
     def _enter(self) -> None:
-        spec = self.place.text().strip()
-        if spec and spec != shown(self._input.spec):
+        spec = typed(self.place.text())
+        if not spec or spec == shown(self._input.spec):
+            return
+        if HIDDEN in spec:
+            self.said.emit(tr("The hidden part of the address is not known any more: type the whole address."))
+        else:
             self.take(spec)
 
     def _ask_for_file(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, tr("Choose a video"))
         if name:
             self.take(name)
+
+
+def typed(text: str) -> str:
+    """What is meant by what was typed or pasted: file managers quote paths, and ``~`` is the home folder."""
+    spec = text.strip()
+    if len(spec) > 1 and spec[0] == spec[-1] and spec[0] in "'\"":
+        spec = spec[1:-1]
+    return str(Path(spec).expanduser()) if spec.startswith("~") else spec
 
 
 def mode_text(mode: CameraMode) -> str:
