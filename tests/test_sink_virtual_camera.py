@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rt.clock import ManualClock
-from rt.errors import SinkError
+from rt.errors import SinkError, SinkRetryError
 from rt.frame import Frame, VideoFormat
 from rt.sinks.virtual_camera import VirtualCameraSink
 from tests import fake_v4l2
@@ -88,6 +88,42 @@ def test_last_picture_is_repeated_when_none_comes(memory: type[MemoryCamera]) ->
     sink.close()
     assert len(memory.sent) == 2
     assert np.array_equal(memory.sent[0], memory.sent[1])
+
+
+class LooseCamera(MemoryCamera):
+    """A driver that goes away when the second picture is sent, and cannot be opened once before it is back."""
+
+    opened: ClassVar[int] = 0
+
+    def __init__(self, **how: Any) -> None:
+        type(self).opened += 1
+        if self.opened == 2:
+            raise RuntimeError("no such device")
+        super().__init__(**how)
+
+    def send(self, frame: np.ndarray) -> None:
+        if self.opened == 1 and self.sent:
+            raise RuntimeError("gone")
+        super().send(frame)
+
+
+def test_one_that_goes_away_while_it_is_on_is_tried_again() -> None:
+    pyvirtualcam.register_backend("loose", LooseCamera)
+    LooseCamera.opened = 0
+    sink = VirtualCameraSink(ManualClock(), backend="loose")
+    video = VideoFormat(64, 48, 30)
+    sink.open(video)
+    sink.write(Frame(bars(64, 48), 0, 0))
+    with pytest.raises(SinkRetryError, match="stopped taking pictures: gone"):
+        sink.write(Frame(bars(64, 48), 1, 0))
+    sink.close()
+    with pytest.raises(SinkRetryError, match="no such device"):
+        sink.open(video)
+    sink.close()
+    sink.open(video)
+    sink.write(Frame(bars(64, 48), 2, 0))
+    sink.close()
+    assert len(LooseCamera.sent) == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the native backend of Linux")

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from rt.clock import Clock
-from rt.errors import SinkError
+from rt.errors import SinkError, SinkRetryError
 from rt.frame import Frame, VideoFormat
 
 REPEAT_AFTER_NS = 500_000_000
@@ -54,7 +54,8 @@ class VirtualCameraSink:
             )
         except (RuntimeError, ValueError) as error:
             mend = DRIVERS.get(platform.system(), "install a virtual camera driver")
-            raise SinkError(f"no virtual camera could be opened ({_one_line(error)}); {mend}") from error
+            kind = SinkRetryError if self._described else SinkError  # what worked before may be back soon
+            raise kind(f"no virtual camera could be opened ({_one_line(error)}); {mend}") from error
         self._described = f"{self._camera.device} {self._size[0]}x{self._size[1]} through {self._camera.backend}"
 
     def write(self, frame: Frame) -> None:
@@ -83,7 +84,7 @@ class VirtualCameraSink:
         try:
             self._camera.send(self._i420)
         except (RuntimeError, OSError) as error:
-            raise SinkError(f"the virtual camera {self._described} stopped taking pictures: {_one_line(error)}; start again") from error
+            raise SinkRetryError(f"the virtual camera {self._described} stopped taking pictures: {_one_line(error)}") from error
         self._sent_ns = self._clock.now_ns()
 
 
