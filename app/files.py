@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -14,6 +16,10 @@ from app.errors import StoreError
 
 LOCK_S = 10.0
 """How long another ffrt may hold a file that is to be changed: each change takes milliseconds."""
+
+
+STALE_S = 3600.0
+"""A file that is being written is done in less."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -28,11 +34,20 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
+        _sweep(path)
     except OSError as error:
         raise StoreError(f"{path} cannot be written ({error.strerror or error}); allow it, or free some space") from error
     finally:
         if part is not None:
             part.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Removes what a program that was killed while it wrote has left beside ``path``."""
+    for left in path.parent.glob(f".{glob.escape(path.name[:40])}-*.part"):
+        with suppress(OSError):  # of another program that has just finished, or of another user
+            if time.time() - left.stat().st_mtime > STALE_S:
+                left.unlink()
 
 
 @contextmanager

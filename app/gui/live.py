@@ -95,6 +95,7 @@ class LiveControl(QObject):
     def __init__(self, settings: Settings, preview: PreviewSink) -> None:
         super().__init__()
         self.preview = preview
+        self._known_error: str | None = None  # why the Studio does not run, as it was told; None from the next start on
         self.studio = Studio(settings, witness=preview, further_sinks=(preview,), changed=self._tell_state)
         self._clock = MonotonicClock()
         self._woken = threading.Condition()
@@ -143,6 +144,8 @@ class LiveControl(QObject):
 
     def _tell_state(self, state: StudioState) -> None:
         """On whichever thread moved the Studio."""
+        if state is StudioState.STARTING:
+            self._known_error = None
         self.state_changed.emit(SHOWN_AS[state])
 
     # --- the control's thread ---
@@ -184,6 +187,7 @@ class LiveControl(QObject):
             self.studio.start()
             self._live_since_ns = self._clock.now_ns()
         except KNOWN as error:
+            self._known_error = self.studio.error
             with self._woken:
                 given_up = self._live_wish is False or self._closing
             if not given_up:
@@ -211,15 +215,24 @@ class LiveControl(QObject):
             self._tell_settings()
         state, session = self.studio.state, self.studio.session
         if session is None:
+            self._tell_error(state)
             return
         if state is StudioState.ENDED:
             error = self.studio.error
             self.studio.stop()
+            self._known_error = self.studio.error
             self.ended.emit(error or "")
         elif state is StudioState.STOPPING or self._time_is_up():
             self.studio.stop()  # whoever asked for the end did not wait for it
         elif state is StudioState.LIVE:
             self.pulsed.emit(self._pulse(session))
+
+    def _tell_error(self, state: StudioState) -> None:
+        """Of a start that somebody else asked for."""
+        error = self.studio.error if state is StudioState.STOPPED else None
+        if error is not None and error != self._known_error:
+            self.failed.emit(error)
+        self._known_error = error
 
     def _time_is_up(self) -> bool:
         seconds = self.studio.settings.run.seconds
