@@ -19,13 +19,13 @@ import av.error
 from av.video.codeccontext import VideoCodecContext
 
 from app.report import versions
-from app.virtual_devices import FOLDER, virtual_devices
 from engines.device.cuda_probe import find_gpus
 from engines.device.kinds import problem
 from engines.errors import ModelError
 from engines.store import embedded_models, verify
 from rt.capture.camera import list_cameras
 from rt.sinks.virtual_camera import DRIVERS
+from rt.sinks.virtual_devices import FOLDER, virtual_devices
 
 ENCODERS = {
     "libx264": "reinstall PyAV (`pip install --force-reinstall av`): streams and recordings need it",

@@ -26,9 +26,9 @@ from app.gui.live import Light
 from app.gui.window import Window
 from app.places import check_places
 from app.settings import InputSettings, OutputSettings, Settings
-from app.virtual_devices import VirtualDevice, virtual_devices
 from rt.sinks.runner import SinkState
 from rt.sinks.virtual_camera import DRIVERS
+from rt.sinks.virtual_devices import VirtualDevice, virtual_devices
 
 PATIENCE_MS = 60_000
 

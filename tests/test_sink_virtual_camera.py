@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +15,9 @@ import pytest
 from rt.clock import ManualClock
 from rt.errors import SinkError, SinkRetryError
 from rt.frame import Frame, VideoFormat
+from rt.sinks import virtual_camera
 from rt.sinks.virtual_camera import VirtualCameraSink
+from rt.sinks.virtual_devices import VirtualDevice
 from tests import fake_v4l2
 
 pyvirtualcam = pytest.importorskip("pyvirtualcam")
@@ -88,6 +91,24 @@ def test_last_picture_is_repeated_when_none_comes(memory: type[MemoryCamera]) ->
     sink.close()
     assert len(memory.sent) == 2
     assert np.array_equal(memory.sent[0], memory.sent[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux says which there are")
+def test_where_others_are_there_no_driver_is_to_be_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    there = (VirtualDevice("/dev/video10", "ffrt (/dev/video10)"), VirtualDevice("/dev/video11", "OBS (/dev/video11)"))
+    monkeypatch.setattr(virtual_camera, "virtual_devices", lambda: there)
+    with pytest.raises(SinkError, match=r"choose one that no other program sends to: ffrt \(/dev/video10\), OBS"):
+        VirtualCameraSink(ManualClock(), "/dev/video987", "v4l2loopback").open(VideoFormat(64, 48, 30))
+    taken = tmp_path / "video12"
+    taken.touch()
+    with subprocess.Popen([sys.executable, "-c", "import sys; f = open(sys.argv[1]); print('open', flush=True); sys.stdin.read()", taken],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:  # fmt: skip
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(SinkError, match=rf"in use by .*process {other.pid}\); close it there, or choose another device"):
+            VirtualCameraSink(ManualClock(), str(taken), "v4l2loopback").open(VideoFormat(64, 48, 30))
+        assert other.stdin is not None
+        other.stdin.close()
 
 
 class LooseCamera(MemoryCamera):

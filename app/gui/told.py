@@ -67,6 +67,8 @@ OUTPUT = (
     later("the virtual camera {device} was given, which is the input: it would film itself; choose another of the two"),
     later("the virtual camera needs pyvirtualcam, which is not installed; run `pip install 'ffrt[vcam]'`"),
     later("no virtual camera could be opened ({why}); {mend}"),
+    later("it is in use by {programs}; close it there, or choose another device"),
+    later("choose one that no other program sends to: {devices}"),
     later("the virtual camera {name} stopped taking pictures: {why}"),
     later("cannot stream to {address}: its certificate is not trusted; check the host's name and this machine's clock"),
     later("cannot stream to {address}: the host {host} is not known; check the address and the network"),

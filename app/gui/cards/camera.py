@@ -18,9 +18,9 @@ from app.gui.told import told
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.settings import InputSettings, Settings
-from app.virtual_devices import virtual_devices
 from rt.address import HIDDEN, shown
 from rt.capture.camera import CameraInfo, CameraMode, list_cameras
+from rt.sinks.virtual_devices import virtual_devices
 
 SYNTHETIC = "synthetic:size=1280x720,fps=30"
 

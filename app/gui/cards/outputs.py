@@ -29,7 +29,7 @@ from rt.sinks.runner import SinkState
 
 if TYPE_CHECKING:
     from app.doctor import Finding
-    from app.virtual_devices import VirtualDevice
+    from rt.sinks.virtual_devices import VirtualDevice
 
 
 COMMAND = re.compile(r"`([^`]+)`")
@@ -120,7 +120,7 @@ class OutputsCard(Card):
 
         def look() -> tuple[Finding, tuple[VirtualDevice, ...]]:
             from app.doctor import virtual_camera
-            from app.virtual_devices import virtual_devices
+            from rt.sinks.virtual_devices import virtual_devices
 
             return virtual_camera(), virtual_devices()
 
