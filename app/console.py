@@ -87,7 +87,10 @@ def print_report(report: dict[str, Any]) -> None:
 def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
     source = report["input"]
     yield "input", str(source.get("granted", source.get("spec", "")))
-    yield "fps", f"{report['fps']:.2f} ({report['frames_out']} of {report['frames_in']} frames in {report['seconds']:.1f} s)"
+    filmed = report["frames_out"] - report["stood_in"]
+    yield "fps", f"{report['fps']:.2f} ({filmed} of {report['frames_in']} frames in {report['seconds']:.1f} s)"
+    if source.get("outages"):
+        yield "away", _plain(_away_text(source["outages"], report["seconds"]))
     yield "dropped", ", ".join(f"{place} {count}" for place, count in report["dropped"].items())
     yield "age ms", _percentiles(report["age_ms"])
     for name, spent in report["stages_ms"].items():
@@ -111,6 +114,13 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
     yield "cpu", f"{report['cores']:.2f} cores; memory {rss['end']:.0f} MB, peak {rss['peak']:.0f} MB"
     if report["error"]:
         yield "ended by", _plain(report["error"])
+
+
+def _away_text(outages: Sequence[dict[str, Any]], seconds: float) -> str:
+    """``2 times, 7.5 s in all: camera 0 was unplugged``, the last reason."""
+    away_s = sum((seconds if one["back_s"] is None else one["back_s"]) - one["at_s"] for one in outages)
+    times = "once" if len(outages) == 1 else f"{len(outages)} times"
+    return f"{times}, {away_s:.1f} s in all: {outages[-1]['why']}"
 
 
 def _model_rows(models: Iterable[dict[str, Any]]) -> Iterable[tuple[str, str]]:

@@ -184,7 +184,7 @@ class Line:
         try:
             self._open_source()
             while not self._stop.is_set() and (grab := self._source.grab()) is not None:
-                self._metrics.count("frames_in")
+                self._metrics.count("frames_in", not grab.stands_in)
                 self._take_in(grab)
         except RtError as error:
             self.error = error
@@ -282,6 +282,7 @@ class Line:
     def _publish(self, frame: Frame) -> None:
         assert frame.slot is not None
         self._metrics.count("frames_out")
+        self._metrics.count("stood_in", frame.stands_in)
         self._metrics.stages(frame.marks)
         runners = self.runners
         frame.slot.retain(len(runners))

@@ -229,6 +229,8 @@ def test_the_line_goes_on_and_the_face_does_not_stand_still(policy: OnLost) -> N
     assert report["lost_frames"] == 0
     assert report["faces"] == 1  # the same face as before
     assert len(report["input"]["outages"]) == 1  # type: ignore[index]
+    assert report["stood_in"] == len(away)
+    assert report["frames_in"] < report["frames_out"]  # type: ignore[operator]
 
 
 def test_who_chose_to_freeze_sees_the_last_good_picture() -> None:
