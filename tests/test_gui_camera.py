@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from app.gui.cards.card import changed
 from app.gui.cards.framing import FIXED_MS, ExposureField
 from app.gui.fields import ChoiceField, SidesField, SwitchField
 from app.gui.live import LiveState, Pulse
-from app.gui.outage import gone_text
+from app.gui.outage import OutageTeller, gone_text
 from app.gui.window import Window
 from app.settings import InputSettings, Settings
 from app.state import StateFile
@@ -181,6 +182,29 @@ def test_another_camera_may_be_chosen_while_it_is_away(window: Window, qtbot: An
     session = window.control.studio.session
     assert session is not None
     assert "outages" not in session.source()
+    assert window.message.text() == ""
+
+
+def test_black_pictures_are_said_until_they_are_over(window: Window, qtbot: Any) -> None:
+    """The camera that gives them is in tests/test_camera_unplugged.py."""
+    pulses: list[Pulse] = []
+    window.control.pulsed.connect(pulses.append)
+    with qtbot.waitSignal(window.preview.shown, timeout=PATIENCE_MS):
+        window.live_button.click()
+    qtbot.waitUntil(lambda: bool(pulses), timeout=PATIENCE_MS)
+    window.message.say("")
+    warning = "camera 0 gives black pictures; open its shutter, or close the program that holds it"
+    dark = replace(pulses[-1], source={**pulses[-1].source, "warning": warning})
+    teller = OutageTeller(window.message, lambda: None, lambda: None)
+    teller.show_pulse(dark, OnLost.HOLD)
+    assert window.message.text() == warning
+    window.message.dismiss.click()
+    teller.show_pulse(dark, OnLost.HOLD)
+    assert window.message.text() == ""  # closed is closed
+    teller.show_pulse(pulses[-1], OnLost.HOLD)
+    teller.show_pulse(dark, OnLost.HOLD)
+    assert window.message.text() == warning
+    teller.show_pulse(pulses[-1], OnLost.HOLD)
     assert window.message.text() == ""
 
 

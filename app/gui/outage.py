@@ -1,4 +1,4 @@
-"""Tells that the camera gives no more pictures, and that it is back."""
+"""Tells that the camera gives no more pictures, or black ones, and that it is back."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ class OutageTeller:
         self._message, self._choose, self._changed = message, choose, changed
         self._known = 0
         self._is_out = False
+        self._warning = ""
         self._said = ""
 
     def begin(self) -> None:
         """Another line: what was of the one before is past."""
-        self._known, self._is_out = 0, False
+        self._known, self._is_out, self._warning = 0, False, ""
         self._take_back()
 
     def show_pulse(self, pulse: Pulse, policy: OnLost) -> None:
@@ -38,13 +39,22 @@ class OutageTeller:
             self._say(tr("The camera is back; it was away for {seconds} s.").format(seconds=round(away_s(outages[-1]))))
             self._changed()
         self._known, self._is_out = len(outages), is_out
+        self._show_warning(pulse.source.get("warning", ""))
+
+    def _show_warning(self, warning: str) -> None:
+        """Until it is over, or closed."""
+        if warning and warning != self._warning:
+            self._say(warning, tr("Choose another camera"), self._choose)
+        elif self._warning and not warning and self._said == self._warning:
+            self._take_back()
+        self._warning = warning
 
     def _say(self, text: str, offer: str = "", act: Callable[[], None] | None = None) -> None:
         self._said = text
         self._message.say(text, offer, act)
 
     def _take_back(self) -> None:
-        if self._said and self._message.text() == self._said:
+        if self._said and self._message.text() == told(self._said):
             self._message.say("")
         self._said = ""
 
