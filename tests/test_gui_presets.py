@@ -16,12 +16,13 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from conftest import HOPPER
 
+from app.addresses import AddressBook
 from app.gui import theme
 from app.gui.live import LiveState
 from app.gui.memory import restored
 from app.gui.window import Window
 from app.presets import Preset, Presets
-from app.settings import InputSettings, LookSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
+from app.settings import InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
 from app.state import StateFile
 from rt.options import Wear
 
@@ -137,3 +138,18 @@ def test_what_was_said_of_one_person_is_not_said_of_whoever_comes_first_next_tim
         window = Window(Settings(people=PeopleSettings(others=others, each=each, named=named)), theme.LIGHT, memory=(file, file.load()))
         window.close()
         assert restored(Settings(), file.load()).people == PeopleSettings(others=then, each=each)
+
+
+def test_a_stream_without_a_name_is_said_not_to_be_kept(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    book = AddressBook(tmp_path / "addresses.json")
+    book.put("local", "udp://127.0.0.1:9")
+    window.presets._book = book
+    streams = ("udp://127.0.0.1:9", "rtmp://127.0.0.1:9/live/SECRET")
+    window.presets.show_settings(Settings(output=OutputSettings(streams=streams)))
+    window.presets.with_outputs.click()
+    window.presets.save_as("out")
+    qtbot.waitUntil(lambda: "Saved without rtmp://127.0.0.1:9/live/***" in window.message.text(), timeout=PATIENCE_MS)
+    kept = Presets().load("out").output
+    assert kept is not None
+    assert kept.addresses == ("local",)
+    assert "SECRET" not in Presets().path("out").read_text()

@@ -23,6 +23,7 @@ from app.gui.worker import shown_error
 from app.presets import Preset, Presets
 from app.settings import Settings
 from app.studio import free_place
+from rt.address import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +115,15 @@ class PresetsCard(Card):
         face, people = self.with_face.isChecked(), self.with_people.isChecked()
         camera, output = self.with_camera.isChecked(), self.with_outputs.isChecked()
 
-        def save() -> None:
-            names = self._names_of(settings.output.streams) if output else ()
+        def save() -> list[str]:
+            names = self._names_of(settings.output.streams) if output else {}
             preset = Preset.of(
-                settings, source=face, people=people, input=camera, output=output, addresses=names, gallery=self._gallery
+                settings, source=face, people=people, input=camera, output=output, addresses=tuple(names.values()), gallery=self._gallery
             )
             self._presets.save(name, preset, replace=replace)
+            return [shown(url) for url in settings.output.streams if output and url not in names]
 
-        self._run(save, lambda _: self._saved(), partial(self._not_saved, name, replace))
+        self._run(save, self._saved, partial(self._not_saved, name, replace))
 
     def import_file(self, file: Path, *, replace: bool = False) -> None:
         def refused(error: BaseException) -> None:
@@ -155,8 +157,11 @@ class PresetsCard(Card):
         source = parts.get("source")
         return lambda settings: (settings if source is None else settings.wearing(source)).model_copy(update=parts)
 
-    def _names_of(self, streams: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(entry.name for entry in self._book.entries() if self._book.url(entry.name) in streams)
+    def _names_of(self, streams: tuple[str, ...]) -> dict[str, str]:
+        """Whole address → its name in the book. The keyring is asked for those alone that it may be."""
+        places = set(map(shown, streams))
+        known = {self._book.url(entry.name): entry.name for entry in self._book.entries() if entry.shown in places}
+        return {url: known[url] for url in streams if url in known}
 
     # --- what comes back ---
 
@@ -164,9 +169,12 @@ class PresetsCard(Card):
         self.changed.emit(change)
         self.chosen.emit(name)
 
-    def _saved(self) -> None:
+    def _saved(self, nameless: list[str]) -> None:
         self.name.clear()
         self.read()
+        if nameless:
+            words = tr("Saved without {addresses}: only an address that was given a name is kept with a preset.")
+            self.offered.emit(words.format(addresses=", ".join(nameless)), "", None)
 
     def _not_saved(self, name: str, replace: bool, error: BaseException) -> None:
         if not replace and name in self.lines:
