@@ -18,6 +18,7 @@ from app.addresses import Address, AddressBook
 from app.gui.cards.card import Bench, Card, changed, note, row, show_note
 from app.gui.fields import Choice, ChoiceField, Combo, fill
 from app.gui.flow import Flow
+from app.gui.icons import icon
 from app.gui.live import Change, Light, LiveState, Pulse
 from app.gui.told import told
 from app.gui.words import tr
@@ -49,7 +50,7 @@ class OutputRow(QFrame):
         self.title = title
         self.switch = QCheckBox(title)
         self.switch.setAccessibleName(title)
-        self.switch.clicked.connect(switched)
+        self.switch.clicked.connect(lambda on: switched(on))
         self.light = QLabel()
         self.light.setObjectName("light")
         self.words = note()
@@ -227,7 +228,12 @@ class StreamsCard(Card):
         self.column.addLayout(self._lines)
         self.url, self.name = QLineEdit(), QLineEdit()
         self.url.setPlaceholderText("rtmp://server/app/key")
-        self.url.setEchoMode(QLineEdit.EchoMode.PasswordEchoOnEdit)
+        self.reveal = self.url.addAction(icon("eye", bench.theme().muted, side=18), QLineEdit.ActionPosition.TrailingPosition)
+        self.reveal.setText(tr("Show what is typed"))
+        self.reveal.setToolTip(tr("Show what is typed"))
+        self.reveal.setCheckable(True)
+        self.reveal.toggled.connect(self._show_typed)
+        self._show_typed(False)  # whoever streams the screen would stream the key
         self.url.setAccessibleName(tr("Address to stream to"))
         self.name.setPlaceholderText(tr("Name, to keep it"))
         self.name.setAccessibleName(tr("Name, to keep it"))
@@ -330,8 +336,12 @@ class StreamsCard(Card):
         else:
             self._added(url)
 
+    def _show_typed(self, on: bool) -> None:
+        self.url.setEchoMode(QLineEdit.EchoMode.Normal if on else QLineEdit.EchoMode.Password)
+
     def _added(self, url: str, entry: Address | None = None) -> None:
         show_note(self.hint, "")
+        self.reveal.setChecked(False)
         self.url.clear()
         self.name.clear()
         if entry is not None:
