@@ -339,7 +339,8 @@ def print_cameras(cameras: Iterable[Any]) -> None:
     if not cameras:
         out.print("no camera was found; `--input synthetic:` needs none, and `ffrt doctor` says more")
     for camera in cameras:
-        out.print(f"[bold]{camera.index}[/] {_plain(camera.name)} ({camera.path})")
+        lasting = f"; the same under any number: {_plain(camera.link)}" if camera.link else ""
+        out.print(f"[bold]{camera.index}[/] {_plain(camera.name)} ({camera.path}{lasting})")
         for mode in camera.modes:
             out.print(f"    {mode.width}x{mode.height} {mode.fourcc} {mode.fps:g} fps", markup=False)
 
