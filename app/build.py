@@ -20,6 +20,7 @@ from engines.swap.contract import ScalableSwapper, Swapper
 from rt.budget import BudgetOptions
 from rt.capture import CaptureRequest, open_spec
 from rt.capture.framing import FramedSource, Framing
+from rt.capture.reconnect import ReconnectingSource
 from rt.clock import Clock
 from rt.compose.badge import Badge
 from rt.compose.contract import Compositor, compositors
@@ -195,8 +196,11 @@ def takes_other_parts(look: Look, before: Settings, after: Settings) -> bool:
 def source(settings: Settings, clock: Clock) -> FramedSource:
     """Raises ``OptionError`` for a SPEC that means nothing; nothing is opened yet."""
     wanted = settings.input
-    request = CaptureRequest(wanted.width, wanted.height, wanted.fps, wanted.fourcc, wanted.loop)
-    made = FramedSource(open_spec(wanted.spec, request, clock), framing(wanted))
+    request = CaptureRequest(wanted.width, wanted.height, wanted.fps, wanted.fourcc, wanted.loop, reconnect=wanted.reconnect_s != 0)
+    opened = open_spec(wanted.spec, request, clock)
+    if opened.live and wanted.reconnect_s != 0:
+        opened = ReconnectingSource(opened, clock, wanted.reconnect_s)
+    made = FramedSource(opened, framing(wanted))
     made.expose(wanted.exposure_ms)
     return made
 

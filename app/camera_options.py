@@ -29,6 +29,8 @@ class CameraOptions:
         fill: what a crop leaves fills a picture of the same size and shape; part: the picture gets as small as what is left.
     exposure
         of a camera: auto, or milliseconds; left as it is otherwise.
+    reconnect
+        seconds for which a camera or an address that broke off is waited for; for ever otherwise, 0 ends at once.
     """
 
     mirror: bool = False
@@ -36,9 +38,10 @@ class CameraOptions:
     crop: str | None = None
     crop_fit: CropFit = CropFit.FILL
     exposure: str | None = None
+    reconnect: float | None = None
 
     def settings(self) -> dict[str, Any]:
         """Fields of ``app.settings.InputSettings``. Raises ``UsageError``."""
         crop = {} if self.crop is None else {"crop": usage(parse_crop, self.crop)}
         exposure = {} if self.exposure is None else {"exposure_ms": usage(parse_exposure, self.exposure)}
-        return {"mirror": self.mirror, "rotate": self.rotate, "crop_fit": self.crop_fit, **crop, **exposure}
+        return {"mirror": self.mirror, "rotate": self.rotate, "crop_fit": self.crop_fit, "reconnect_s": self.reconnect, **crop, **exposure}

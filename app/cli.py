@@ -163,7 +163,7 @@ def live(
     report
         file for the report (JSON).
     json
-        print the report as JSON instead of a table.
+        print the report as JSON instead of a table, and what happens to input and outputs as lines of JSON on stderr.
     minimised
         open the window minimised, into the system's tray where there is one.
     live
@@ -175,7 +175,7 @@ def live(
     verbose
         more log lines.
     """
-    console.set_up_logging(verbose or debug)
+    console.set_up_logging(verbose or debug, events=headless and json)
     worn = SourceSettings(photos=photos_of(source), face=source_face)
     settings = Settings(
         source=worn,
@@ -315,6 +315,7 @@ OPTIONS = {
     "masks": "mask",
     "blending": "blend",
     "exposure_ms": "exposure",
+    "reconnect_s": "reconnect",
     "bitrate_bps": "bitrate",
     "slow_ms": "slow",
     "devices": "device",
@@ -355,5 +356,5 @@ def _open_window(settings: Settings, opening: Opening) -> int:
     with Instance() as instance:
         other = instance.claim()
         if other is not None:
-            raise AppError(bring_forward(other))
-        return open_window(settings, dataclasses.replace(opening, announce=instance.announce))
+            raise AppError(bring_forward(other, instance))
+        return open_window(settings, dataclasses.replace(opening, announce=instance.announce, is_wanted=instance.take_wish))

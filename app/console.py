@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -25,14 +26,33 @@ ECONOMY_ROWS = 8
 """Of what was given up and came back; the report has more."""
 
 
-def set_up_logging(verbose: bool) -> None:
-    """Log lines go to stderr; the answer of a command goes to stdout."""
+class Events(logging.Handler):
+    """What happened to an input or an output as a line of JSON on stderr, for whoever runs ffrt from a script."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        err.print(json.dumps({**vars(record)["facts"], "at": at, "message": record.getMessage()}), markup=False)
+
+
+def _is_event(record: logging.LogRecord) -> bool:
+    return hasattr(record, "facts")
+
+
+def set_up_logging(verbose: bool, *, events: bool = False) -> None:
+    """Log lines go to stderr; the answer of a command goes to stdout. ``events``: those that have ``facts`` are written as JSON."""
     if err.is_terminal:
         handler: logging.Handler = RichHandler(console=err, show_path=False, show_time=verbose, markup=False)
         words = "%(message)s"
     else:  # a file or a pipe: one line is one sentence
         handler, words = logging.StreamHandler(), "%(levelname)s: %(message)s"
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format=words, handlers=[handler], force=True)
+    level = logging.INFO if verbose else logging.WARNING
+    handlers = [handler]
+    handler.setLevel(level)
+    if events:
+        handler.addFilter(lambda record: not _is_event(record))
+        handlers.append(Events())
+        handlers[-1].addFilter(_is_event)
+    logging.basicConfig(level=logging.INFO if events else level, format=words, handlers=handlers, force=True)
 
 
 def fail(message: object) -> None:
@@ -67,7 +87,10 @@ def print_report(report: dict[str, Any]) -> None:
 def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
     source = report["input"]
     yield "input", str(source.get("granted", source.get("spec", "")))
-    yield "fps", f"{report['fps']:.2f} ({report['frames_out']} of {report['frames_in']} frames in {report['seconds']:.1f} s)"
+    filmed = report["frames_out"] - report["stood_in"]
+    yield "fps", f"{report['fps']:.2f} ({filmed} of {report['frames_in']} frames in {report['seconds']:.1f} s)"
+    if source.get("outages"):
+        yield "away", _plain(_away_text(source["outages"], report["seconds"]))
     yield "dropped", ", ".join(f"{place} {count}" for place, count in report["dropped"].items())
     yield "age ms", _percentiles(report["age_ms"])
     for name, spent in report["stages_ms"].items():
@@ -91,6 +114,13 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
     yield "cpu", f"{report['cores']:.2f} cores; memory {rss['end']:.0f} MB, peak {rss['peak']:.0f} MB"
     if report["error"]:
         yield "ended by", _plain(report["error"])
+
+
+def _away_text(outages: Sequence[dict[str, Any]], seconds: float) -> str:
+    """``2 times, 7.5 s in all: camera 0 was unplugged``, the last reason."""
+    away_s = sum((seconds if one["back_s"] is None else one["back_s"]) - one["at_s"] for one in outages)
+    times = "once" if len(outages) == 1 else f"{len(outages)} times"
+    return f"{times}, {away_s:.1f} s in all: {outages[-1]['why']}"
 
 
 def _model_rows(models: Iterable[dict[str, Any]]) -> Iterable[tuple[str, str]]:
@@ -189,10 +219,21 @@ def print_state(state: dict[str, Any]) -> None:
     """Of an ffrt that is controlled: a line a fact."""
     worn = state["face"] or (f"{state['photos']} photo(s)" if state["photos"] else "nobody")
     rows = {"state": state["state"], "face": worn, "preset": state["preset"], "input": state["input"], "video": state["video"]}
+    rows["input error"] = state["input_error"]
+    if state["others"] != "swap":
+        rows["others"] = state["others"]
+    rows |= {f"person {one['number']}": _person_text(one) for one in state["people"]}
     rows |= {f"output {one['name']}": ", ".join(filter(None, (one["state"], one["error"]))) for one in state["outputs"]}
     for name, value in {**rows, "error": state["error"]}.items():
         if value is not None:
             out.print(f"[bold]{_plain(name)}[/] {_plain(value)}")
+
+
+def _person_text(person: dict[str, Any]) -> str:
+    """``swap, wears Hopper; not in sight; perhaps person 1``"""
+    wears = f", wears {person['face'] or 'photo(s)'}" if person["own"] and person["wear"] == "swap" else ""
+    doubts = "".join(f"; perhaps person {number}" for number in person["perhaps"])
+    return f"{person['wear']}{wears}{'' if person['in_sight'] else '; not in sight'}{doubts}"
 
 
 def print_faces(rows: Iterable[dict[str, Any]]) -> None:
@@ -298,7 +339,8 @@ def print_cameras(cameras: Iterable[Any]) -> None:
     if not cameras:
         out.print("no camera was found; `--input synthetic:` needs none, and `ffrt doctor` says more")
     for camera in cameras:
-        out.print(f"[bold]{camera.index}[/] {_plain(camera.name)} ({camera.path})")
+        lasting = f"; the same under any number: {_plain(camera.link)}" if camera.link else ""
+        out.print(f"[bold]{camera.index}[/] {_plain(camera.name)} ({camera.path}{lasting})")
         for mode in camera.modes:
             out.print(f"    {mode.width}x{mode.height} {mode.fourcc} {mode.fps:g} fps", markup=False)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import cyclopts
 from cyclopts import Parameter
@@ -77,13 +78,49 @@ def identity(*given: str, nobody: Annotated[bool, Parameter(negative="")] = Fals
     if nobody == bool(given):
         raise UsageError("give photos, or the name of a face of the gallery, or --nobody")
     client = _client(port)
-    if nobody:
-        answer = client.tell("identity", nobody=True)
-    elif len(given) == 1 and not Path(given[0]).exists():
-        answer = client.tell("identity", face=given[0])
-    else:
-        answer = client.tell("identity", photos=[str(Path(photo).absolute()) for photo in given])
-    _print(answer, json)
+    _print(client.tell("identity", **({"nobody": True} if nobody else _worn(given))), json)
+    return 0
+
+
+@ctl.command
+def person(
+    number: int, /, *given: str, only: Annotated[bool, Parameter(negative="")] = False, port: Port = None, json: AsJson = False
+) -> int:
+    """Says what one of the people filmed gets.
+
+    Parameters
+    ----------
+    number
+        from 1, in the order of their coming, as `ffrt ctl state` has it.
+    given
+        swap, leave (shown as filmed) or hide (blurred); or photo(s) or a face of the gallery that this person wears.
+    only
+        this person alone is swapped, everybody else is shown as filmed.
+    """
+    if only == bool(given):
+        raise UsageError("give swap, leave, hide, photos, or the name of a face of the gallery; or --only")
+    client = _client(port)
+    _print(client.tell("person", number=number, **({"only": True} if only else _worn(given, ("swap", "leave", "hide")))), json)
+    return 0
+
+
+@ctl.command
+def others(wear: Literal["swap", "leave", "hide"], /, *, port: Port = None, json: AsJson = False) -> int:
+    """Says what everybody gets of whom nothing else was said.
+
+    Parameters
+    ----------
+    wear
+        swap, leave (shown as filmed) or hide (blurred).
+    """
+    _print(_client(port).tell("others", wear=wear), json)
+    return 0
+
+
+@ctl.command
+def alike(*, port: Port = None, json: AsJson = False) -> int:
+    """Takes back what was said of people: all are swapped, and wear the same."""
+    _print(_client(port).tell("alike"), json)
     return 0
 
 
@@ -156,6 +193,15 @@ def token() -> int:
     guard.token()
     console.print_text(str(data_folder() / guard.TOKEN_FILE))
     return 0
+
+
+def _worn(given: Sequence[str], words: Sequence[str] = ()) -> dict[str, Any]:
+    """One of ``words``, a face of the gallery, or photos: as a command has it."""
+    if len(given) == 1 and given[0] in words:
+        return {"wear": given[0]}
+    if len(given) == 1 and not Path(given[0]).exists():
+        return {"face": given[0]}
+    return {"photos": [str(Path(photo).absolute()) for photo in given]}
 
 
 def _client(port: int | None) -> ControlClient:

@@ -25,6 +25,7 @@ from engines.errors import ModelError
 from engines.store import embedded_models, verify
 from rt.capture.camera import list_cameras
 from rt.sinks.virtual_camera import DRIVERS
+from rt.sinks.virtual_devices import FOLDER, virtual_devices
 
 ENCODERS = {
     "libx264": "reinstall PyAV (`pip install --force-reinstall av`): streams and recordings need it",
@@ -60,9 +61,9 @@ class Finding:
     """``what`` names nothing of the person's own, whatever it looks like."""
 
 
-VIRTUAL_DEVICES = Path("/sys/devices/virtual/video4linux")
+VIRTUAL_DEVICES = FOLDER
 EXCLUSIVE_CAPS = Path("/sys/module/v4l2loopback/parameters/exclusive_caps")
-"""Where Linux tells of v4l2loopback."""
+"""Where Linux tells of v4l2loopback's own settings."""
 
 
 def examine() -> list[Finding]:
@@ -115,10 +116,10 @@ def virtual_camera() -> Finding:
     if platform.system() != "Linux":
         version = importlib.metadata.version("pyvirtualcam")
         return Finding(name, State.OK, f"pyvirtualcam {version}; the driver is tried when it is used", DRIVERS[platform.system()])
-    devices = sorted(VIRTUAL_DEVICES.glob("video*"))
+    devices = virtual_devices(VIRTUAL_DEVICES)
     if not devices:
         return Finding(name, State.MISSING, "v4l2loopback is not loaded", DRIVERS["Linux"], plain=True)
-    text = ", ".join(f"/dev/{device.name}" for device in devices)
+    text = ", ".join(device.place for device in devices)
     if EXCLUSIVE_CAPS.exists() and not EXCLUSIVE_CAPS.read_text().startswith("Y"):
         mend = "reload v4l2loopback with exclusive_caps=1"
         return Finding(name, State.WARNING, f"{text} without exclusive_caps: Chrome does not list it", mend)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Self
 
@@ -15,6 +16,12 @@ from app.folders import data_folder
 
 LOCK = "window.lock"
 WINDOW, CONTROL = "window.json", "control.json"
+
+WISH = "window.show"
+"""A file that a second ffrt lays down and the window takes away when it has come to the front."""
+
+ANSWER_S, LOOK_S = 5.0, 0.05
+"""How long a second ffrt waits for that, and how often it looks. The window looks five times a second."""
 
 
 class Running(BaseModel):
@@ -45,15 +52,39 @@ class Instance:
         except OSError as error:
             raise StoreError(f"{self._folder} cannot be written ({error.strerror or error}); allow it") from error
         self.announce(None)
+        self.take_wish()  # of somebody whom the one before did not answer any more
         return None
 
     def announce(self, port: int | None) -> None:
         """Says where the window's control interface listens, once the claim is ours."""
         write_atomically(self._folder / WINDOW, Running(pid=os.getpid(), port=port).model_dump_json().encode())
 
+    def take_wish(self) -> bool:
+        """Whether a second ffrt wishes the window to come to the front; once. Microseconds."""
+        try:
+            (self._folder / WISH).unlink()
+        except OSError:
+            return False
+        return True
+
+    def ask(self) -> bool:
+        """Of whoever holds the claim, to come to the front. False where nobody did in time."""
+        wish, asked = self._folder / WISH, time.monotonic()
+        try:
+            wish.touch()
+            while wish.exists():
+                if time.monotonic() - asked > ANSWER_S:
+                    wish.unlink(missing_ok=True)
+                    return False
+                time.sleep(LOOK_S)
+        except OSError:
+            return False
+        return True
+
     def close(self) -> None:
         """Gives the claim back."""
         if self._lock.is_locked:
+            self.take_wish()
             (self._folder / WINDOW).unlink(missing_ok=True)
             self._lock.release()
 
@@ -64,20 +95,12 @@ class Instance:
         self.close()
 
 
-def bring_forward(other: Running) -> str:
-    """Brings the other's window to the front where its control interface answers; one sentence on what became of it."""
+def bring_forward(other: Running, instance: Instance) -> str:
+    """Brings the other's window to the front; one sentence on what became of it."""
     who = f" (process {other.pid})" if other.pid else ""
-    if other.port is not None:
-        from app.control.client import ControlClient
-        from app.errors import ControlError
-
-        try:
-            ControlClient(other.port).tell("show")
-        except ControlError:
-            pass  # the sentence below is true in any case
-        else:
-            return f"ffrt is open already{who}; its window was brought to the front"
-    return f"ffrt is open already{who}; use that window, or run a second line with --headless"
+    if instance.ask():
+        return f"ffrt is open already{who}; its window was brought to the front"
+    return f"ffrt is open already{who} and does not answer; use its window, end that process, or run a second line with --headless"
 
 
 def announce_control(port: int, folder: Path | None = None) -> None:

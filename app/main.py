@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 
@@ -15,6 +16,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a letter that a terminal or a file of another encoding lacks is no reason to fail
             stream.reconfigure(errors="backslashreplace")
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "ERROR")  # what it warns of is said in our own words
     with loading():
         from app.cli import main as run
     run()

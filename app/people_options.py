@@ -29,20 +29,35 @@ class PeopleOptions:
         the photos of --source are of different people: everybody wears another one.
     recognise
         an identity model that knows people again; otherwise a person is a face that is followed.
+    people_of
+        name of the preset whose people are meant where nothing else is said of them.
     """
 
     person: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = ()
-    others: Wear = Wear.SWAP
+    others: Wear | None = None
     one_face_each: Annotated[bool, Parameter(negative="")] = False
     recognise: str | None = None
+    people_of: Annotated[str | None, Parameter(show=False)] = None
 
     def settings(self, source: SourceSettings) -> PeopleSettings:
-        """``source``: what `--source` gave. Raises ``UsageError``."""
-        each = tuple(SourceSettings(photos=(photo,), face=source.face) for photo in source.photos) if self.one_face_each else ()
-        people = PeopleSettings(others=self.others, each=each, recogniser=self.recognise)
+        """``source``: what `--source` gave. Raises ``UsageError``, and ``PresetError`` for a face of a preset that is not here."""
+        each = tuple(SourceSettings(photos=(photo,), face=source.face) for photo in source.photos) if self.one_face_each else None
+        given = {"others": self.others, "each": each, "recogniser": self.recognise}
+        people = _people_of(self.people_of).model_copy(update={name: value for name, value in given.items() if value is not None})
         for text in self.person:
             people = people.with_person(_person(text))
         return people
+
+
+def _people_of(preset: str | None) -> PeopleSettings:
+    """Of nobody in particular where there is none."""
+    if preset is None:
+        return PeopleSettings()
+    from app.gallery import Gallery
+    from app.presets import Presets
+
+    kept = Presets().load(preset).people
+    return PeopleSettings() if kept is None else kept.settings(Gallery)
 
 
 def _person(text: str) -> PersonSettings:

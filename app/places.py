@@ -8,6 +8,7 @@ from pathlib import Path
 from app.errors import UsageError
 from app.settings import Settings, SourceSettings
 from engines.errors import PhotoError
+from rt.capture.media import place_of
 
 
 def check_places(settings: Settings) -> None:
@@ -19,6 +20,9 @@ def check_places(settings: Settings) -> None:
         "the input": _input(settings),
     }
     record, report = settings.output.record, settings.run.report
+    device = settings.output.virtual_camera
+    if device and any(_is_same(Path(device), place) for place in _camera(settings)):
+        raise UsageError(f"the virtual camera {device} was given, which is the input: it would film itself; choose another of the two")
     if record is not None:
         _refuse(record, "--record", read)
     if report is not None:
@@ -34,8 +38,14 @@ def check_photos(source: SourceSettings) -> None:
 
 
 def _input(settings: Settings) -> list[Path]:
-    spec = settings.input.spec
-    return [Path(spec.removeprefix("file:"))] if "://" not in spec else []
+    place = place_of(settings.input.spec)
+    return [Path(place)] if "://" not in place else []
+
+
+def _camera(settings: Settings) -> list[Path]:
+    """By number or by path."""
+    spec = settings.input.spec.removeprefix("camera:")
+    return [Path(f"/dev/video{spec}")] if spec.isdecimal() else [Path(spec)] if spec.startswith("/dev/") else []
 
 
 def _refuse(path: Path, option: str, others: dict[str, list[Path]]) -> None:

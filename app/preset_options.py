@@ -40,6 +40,8 @@ def options_of(preset: Preset, name: str) -> dict[str, Any]:
     options = _look(preset.look)
     if preset.source is not None:
         options |= _source(preset.source)
+    if preset.people is not None:
+        options["people-of"] = name
     if preset.input is not None:
         options |= _input(preset.input, name)
     if preset.output is not None:
@@ -70,7 +72,7 @@ def _input(wanted: InputSettings, name: str) -> dict[str, Any]:
     options = {"input": wanted.spec, "size": size, "fps": wanted.fps, "fourcc": wanted.fourcc}
     exposure = None if wanted.exposure_ms is None else wanted.exposure_ms or AUTOMATIC
     framed = {"mirror": wanted.mirror, "rotate": wanted.rotate, "crop": ",".join(map(str, wanted.crop)), "crop-fit": wanted.crop_fit}
-    return {**options, **framed, "exposure": exposure, "loop": wanted.loop, "timecode": wanted.timecode}
+    return {**options, **framed, "exposure": exposure, "reconnect": wanted.reconnect_s, "loop": wanted.loop, "timecode": wanted.timecode}
 
 
 def _written(value: Any) -> Any:

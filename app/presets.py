@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, unquote
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from app.documents import check_version, checked
 from app.errors import GalleryError, PresetError
 from app.files import locked, read_text, write_atomically
 from app.folders import config_folder
-from app.settings import InputSettings, LookSettings, OutputSettings, Settings, SourceSettings
+from app.settings import InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
 from rt.address import shown
+from rt.options import Wear
 
 if TYPE_CHECKING:
     from app.gallery import Gallery
@@ -76,6 +78,71 @@ class SourcePreset(BaseModel):
             )
         return SourceSettings(photos=self.photos, face=self.face)
 
+    def anchored(self, folder: Path) -> Self:
+        """As ``Preset.anchored``."""
+        return self.model_copy(update={"photos": tuple(_found(photo, folder) for photo in self.photos)})
+
+    def portable(self, folder: Path, gallery: Gallery) -> SourcePreset:
+        """As ``Preset.portable``."""
+        if self.identity is not None:
+            return self
+        named = SourcePreset.of(SourceSettings(photos=self.photos, face=self.face), gallery)
+        return named.model_copy(update={"photos": tuple(Path(_passed_on(str(one), folder)) for one in named.photos)})
+
+
+class PersonPreset(BaseModel):
+    """What one of the people filmed gets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: int = Field(ge=1)
+    wear: Wear = Wear.SWAP
+    source: SourcePreset | None = None
+
+
+class PeoplePreset(BaseModel):
+    """Whose face is swapped, and who wears which, as ``app.settings.PeopleSettings``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    others: Wear = Wear.SWAP
+    each: tuple[SourcePreset, ...] = ()
+    named: tuple[PersonPreset, ...] = ()
+    recogniser: str | None = None
+
+    @field_validator("named")
+    @classmethod
+    def _each_once(cls, value: tuple[PersonPreset, ...]) -> tuple[PersonPreset, ...]:
+        PeopleSettings(named=tuple(PersonSettings(number=one.number) for one in value))
+        return value
+
+    @classmethod
+    def of(cls, people: PeopleSettings, gallery: Gallery | None) -> Self:
+        """``gallery``: as in ``SourcePreset.of``."""
+        named = tuple(
+            PersonPreset(number=one.number, wear=one.wear, source=None if one.source is None else SourcePreset.of(one.source, gallery))
+            for one in people.named
+        )
+        each = tuple(SourcePreset.of(source, gallery) for source in people.each)
+        return cls(others=people.others, each=each, named=named, recogniser=people.recogniser)
+
+    def settings(self, gallery: Callable[[], Gallery]) -> PeopleSettings:
+        """``gallery``: asked for where a face is to be found in it. Raises ``PresetError`` as ``SourcePreset.worn``."""
+        return PeopleSettings(
+            others=self.others,
+            each=tuple(source.worn(gallery()) for source in self.each),
+            named=tuple(
+                PersonSettings(number=one.number, wear=one.wear, source=None if one.source is None else one.source.worn(gallery()))
+                for one in self.named
+            ),
+            recogniser=self.recogniser,
+        )
+
+    def moved(self, move: Callable[[SourcePreset], SourcePreset]) -> Self:
+        """With every face as ``move`` makes it."""
+        named = tuple(one if one.source is None else one.model_copy(update={"source": move(one.source)}) for one in self.named)
+        return self.model_copy(update={"each": tuple(map(move, self.each)), "named": named})
+
 
 class Preset(BaseModel):
     """The look, and what else was asked to be kept with it."""
@@ -84,6 +151,7 @@ class Preset(BaseModel):
 
     look: LookSettings = LookSettings()
     source: SourcePreset | None = None
+    people: PeoplePreset | None = None
     input: InputSettings | None = None
     output: OutputPreset | None = None
 
@@ -93,6 +161,7 @@ class Preset(BaseModel):
         settings: Settings,
         *,
         source: bool = False,
+        people: bool = False,
         input: bool = False,
         output: bool = False,
         addresses: Sequence[str] = (),
@@ -109,6 +178,7 @@ class Preset(BaseModel):
         return cls(
             look=settings.look,
             source=SourcePreset.of(settings.source, gallery) if source else None,
+            people=PeoplePreset.of(settings.people, gallery) if people else None,
             input=settings.input if input else None,
             output=OutputPreset(addresses=tuple(addresses), **kept) if output else None,
         )
@@ -124,8 +194,11 @@ class Preset(BaseModel):
         if self.output is not None:
             streams = tuple(address(name) for name in self.output.addresses)
             parts["output"] = OutputSettings(streams=streams, **self.output.model_dump(exclude={"addresses"}))
+        here = cache(lambda: gallery or _gallery())
         applied = settings.model_copy(update=parts)
-        return applied if self.source is None else applied.wearing(self.source.worn(gallery or _gallery()))
+        if self.source is not None:
+            applied = applied.wearing(self.source.worn(here()))
+        return applied if self.people is None else applied.model_copy(update={"people": self.people.settings(here)})
 
     def to_toml(self) -> str:
         """TOML knows no null: what is not set is left out."""
@@ -148,8 +221,9 @@ class Preset(BaseModel):
         """With the photos and the video that lie in ``folder``, where the preset's file is, found there."""
         changes: dict[str, Any] = {}
         if self.source is not None:
-            photos = tuple(_found(photo, folder) for photo in self.source.photos)
-            changes["source"] = self.source.model_copy(update={"photos": photos})
+            changes["source"] = self.source.anchored(folder)
+        if self.people is not None:
+            changes["people"] = self.people.moved(lambda source: source.anchored(folder))
         if self.input is not None:
             spec = str(_found(Path(self.input.spec), folder)) if "://" not in self.input.spec else self.input.spec
             changes["input"] = self.input.model_copy(update={"spec": spec})
@@ -159,9 +233,11 @@ class Preset(BaseModel):
         """To lie in ``folder`` and be passed on: a face by its name in the gallery, files by where they are from there or by name alone."""
         look = {name: _passed_on(value, folder) for name, value in self.look.model_dump(mode="json").items()}
         changes: dict[str, Any] = {"look": LookSettings.model_validate(look)}
-        if self.source is not None and self.source.identity is None:
-            named = SourcePreset.of(SourceSettings(photos=self.source.photos, face=self.source.face), gallery)
-            changes["source"] = named.model_copy(update={"photos": tuple(Path(_passed_on(str(one), folder)) for one in named.photos)})
+        if self.source is not None:
+            changes["source"] = self.source.portable(folder, gallery)
+        if self.people is not None:
+            people = self.people.moved(lambda source: source.portable(folder, gallery))
+            changes["people"] = people.model_copy(update={"recogniser": _passed_on(people.recogniser, folder)})
         if self.input is not None:
             changes["input"] = self.input.model_copy(update={"spec": _input_passed_on(self.input.spec, folder)})
         if self.output is not None and self.output.record is not None:

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from app import console
 from app.camera_options import CameraOptions
 from app.face_options import LookOptions, Whole
+from app.people_options import PeopleOptions
 
 if TYPE_CHECKING:
     from app.presets import Preset
@@ -21,6 +22,7 @@ Switch = Parameter(negative="")
 Many = Parameter(consume_multiple=True)
 
 DEFAULT_CAMERA = CameraOptions()
+NOBODY_IN_PARTICULAR = PeopleOptions()
 DEFAULT_LOOK = LookOptions()
 
 
@@ -72,6 +74,7 @@ def save(
     fps: float | None = None,
     fourcc: str | None = None,
     camera: CameraOptions = DEFAULT_CAMERA,
+    people: PeopleOptions = NOBODY_IN_PARTICULAR,
     to: Annotated[tuple[str, ...], Many] = (),
     virtual_camera: str | None = None,
     record: Path | None = None,
@@ -110,22 +113,24 @@ def save(
     from app.addresses import AddressBook
     from app.faces_cli import photos_of
     from app.live_options import input_settings, virtual_camera_setting
-    from app.presets import OutputPreset, Preset, Presets, SourcePreset
-    from app.settings import LookSettings, SourceSettings
+    from app.presets import OutputPreset, PeoplePreset, Preset, Presets, SourcePreset
+    from app.settings import LookSettings, PeopleSettings, SourceSettings
 
     console.set_up_logging(False)
     for address in to:
         AddressBook().entry(address)  # a wrong name is said now
-    face = None
-    if source:
+    worn = SourceSettings(photos=tuple(path.absolute() for path in photos_of(source)), face=source_face)
+    chosen = people.settings(worn)
+    gallery = None
+    if source or chosen.sources:
         from app.gallery import Gallery
 
-        photos = tuple(path.absolute() for path in photos_of(source))
-        face = SourcePreset.of(SourceSettings(photos=photos, face=source_face), Gallery())
+        gallery = Gallery()
     has_output = bool(to or record) or virtual_camera is not None
     preset = Preset(
         look=LookSettings(**look.settings()),
-        source=face,
+        source=SourcePreset.of(worn, gallery) if source else None,
+        people=None if chosen == PeopleSettings() else PeoplePreset.of(chosen, gallery),
         input=None if input is None else input_settings(input, size, fps, fourcc, camera.settings()),
         output=OutputPreset(addresses=to, virtual_camera=virtual_camera_setting(virtual_camera), record=record and record.absolute())
         if has_output

@@ -41,6 +41,7 @@ def build_report(
         "fps": round(snapshot.frames_out / seconds, 3) if seconds > 0 else 0.0,
         "frames_in": snapshot.frames_in,
         "frames_out": snapshot.frames_out,
+        "stood_in": snapshot.stood_in,
         "dropped": {"camera": source.get("missed", 0), **dict.fromkeys(("capture", "infer"), 0), **snapshot.dropped},
         "last_drop_s": None if snapshot.last_drop_ns is None else round(line.seconds_since_start(snapshot.last_drop_ns), 3),
         "startup_s": startup_s,

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -146,6 +147,7 @@ class LiveSession:
             try:
                 self.line.start()
                 self._started_ns = self._clock.now_ns()
+                log.info("live: %s", self.line.video, extra={"facts": {"event": "live", "granted": str(self.line.video)}})
                 if self.settings.run.build_engines:
                     self._begin_upgrade()
             except BaseException:  # raised on: nothing of the session is left running
@@ -198,8 +200,9 @@ class LiveSession:
         return self._uses()
 
     def people(self) -> tuple[Person, ...]:
-        """Who was seen, by this line and those before, and who is in sight. Any thread."""
-        return self._people.register.people
+        """Who was seen, by this line and those before, and who is in sight: nobody while the camera is away. Any thread."""
+        people = self._people.register.people
+        return tuple(replace(person, in_sight=False) for person in people) if "lost" in self._source.describe() else people
 
     def outputs(self) -> dict[Output, SinkRunner]:
         """How each output fares. Any thread."""

@@ -99,6 +99,8 @@ class InputSettings(_Part):
     crop: tuple[_Share, _Share, _Share, _Share] = (0.0, 0.0, 0.0, 0.0)
     """Shares of the picture, turned and mirrored, that are cut away: left, top, right, bottom."""
     crop_fit: CropFit = CropFit.FILL
+    reconnect_s: float | None = Field(None, ge=0, le=31_536_000)
+    """How long a camera or an address that broke off is waited for; 0 ends the line at once, None waits for ever."""
     exposure_ms: float | None = Field(None, ge=0, le=1000)
     """None leaves a camera as it is, 0 lets it decide, else how long it exposes each picture."""
 

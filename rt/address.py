@@ -8,6 +8,10 @@ WITHOUT_KEY = ("http", "https", "file")
 """Schemes whose path names a file; anywhere else its last part may be a key."""
 
 
+HIDDEN = "***"
+"""Stands for what is not shown."""
+
+
 def shown(place: str) -> str:
     """``place`` without user, password and query, and, where it may be a key, without the last part of its path.
 
@@ -21,5 +25,5 @@ def shown(place: str) -> str:
     parts = urlsplit(place)
     folder, _, last = parts.path.rpartition("/")
     hidden = last and parts.scheme.lower() not in WITHOUT_KEY
-    path = f"{folder}/***" if hidden else parts.path
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}{'?***' if parts.query else ''}"
+    path = f"{folder}/{HIDDEN}" if hidden else parts.path
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}{f'?{HIDDEN}' if parts.query else ''}"

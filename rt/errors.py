@@ -2,7 +2,8 @@
 
 RtError
 ├── SourceError          the input cannot be opened or read
-│   └── NoVideoError     the input holds no pictures
+│   ├── NoVideoError     the input holds no pictures
+│   └── SourceLostError  …but may come back: it is opened again with back-off
 ├── SinkError            an output cannot be opened or written
 │   └── SinkRetryError   …but may work again later: the sink is reopened with back-off
 ├── LaneError            no device is left to work on pictures
@@ -24,6 +25,10 @@ class SourceError(RtError):
 
 class NoVideoError(SourceError):
     """The input opened, and holds no video stream."""
+
+
+class SourceLostError(SourceError):
+    """The input broke off in a way that may pass (a cable, a network): it may be closed and opened again."""
 
 
 class SinkError(RtError):

@@ -93,6 +93,8 @@ class Frame:
     """The freeze policy may show it again: all faces in it were found."""
     wants_good: bool = False
     """The freeze policy is to show the last good picture for it. Its lost face is blurred until then."""
+    stands_in: bool = False
+    """Nobody is in it: its source gives no pictures for now (``rt.capture.reconnect``)."""
     repeated: bool = False
     """The picture is the one before it, shown again."""
 

@@ -206,7 +206,7 @@ def _enqueue(stages: Stages, name: str, step: Callable[..., None], frame: Frame,
 def _say_for_freeze(frame: Frame, look: Look) -> None:
     """Whether ``frame`` may be shown again, or another one is to be shown for it."""
     treated = [what for _, what in treatments(frame.faces, look)]
-    frame.wants_good = Treatment.FREEZE in treated
+    frame.wants_good = Treatment.FREEZE in treated or (frame.stands_in and look.on_lost is OnLost.FREEZE)
     frame.is_good = look.on_lost is OnLost.FREEZE and look.swaps and bool(treated) and not frame.wants_good
 
 

@@ -228,7 +228,7 @@ class Line:
         try:
             self._open_source()
             while not self._stop.is_set() and (grab := self._source.grab()) is not None:
-                self._metrics.count("frames_in")
+                self._metrics.count("frames_in", not grab.stands_in)
                 self._take_in(grab)
         except RtError as error:
             self.error = error
@@ -274,7 +274,7 @@ class Line:
         if self._burn_timecode:
             timecode.burn(slot.pixels, grab.captured_ns // 1000)
         self._seq += 1
-        frame = Frame(slot.pixels, self._seq, grab.captured_ns, grab.media_ns, slot=slot)
+        frame = Frame(slot.pixels, self._seq, grab.captured_ns, grab.media_ns, slot=slot, stands_in=grab.stands_in)
         frame.marks["capture"] = self._clock.now_ns() - begin_ns
         return frame
 
@@ -358,6 +358,7 @@ class Line:
             if self._witness is not None:
                 self._witness.after(frame)
             self._metrics.count("frames_out")
+            self._metrics.count("stood_in", frame.stands_in)
             self._metrics.stages(frame.marks)
             for runner in self.runners:
                 frame.slot.retain()

@@ -101,6 +101,8 @@ class Snapshot:
     """When a sink had taken the first frame, on the line's clock."""
     given_up: tuple[str, ...] = ()
     """What of the look is given up for now (``rt.economy``), in order."""
+    stood_in: int = 0
+    """Of ``frames_out``: those in the place of pictures that the source did not deliver (``rt.capture.reconnect``)."""
 
 
 class Metrics:
@@ -181,6 +183,7 @@ class Metrics:
                 last_drop_ns=self._last_drop_ns,
                 first_out_ns=self._first_out_ns,
                 given_up=self._given_up,
+                stood_in=self._counts["stood_in"],
             )
         return replace(
             seen,

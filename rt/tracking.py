@@ -34,7 +34,12 @@ class Tracking:
         self._stages = Stages(clock, slow_ms)
 
     def process(self, frame: Frame, patience: int = 1) -> None:
-        """Says whose faces are where in ``frame``, whose pixels are as they were captured. ``patience``: as ``Look.patience``."""
+        """Says whose faces are where in ``frame``, whose pixels are as they were captured. ``patience``: as ``Look.patience``.
+
+        One that stands in for a picture has none, and the tracker remembers what was before it.
+        """
+        if frame.stands_in:
+            return
         self._tracker.patience = patience
         self._stages.run("track", self._track, frame)
 

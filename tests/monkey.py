@@ -551,8 +551,13 @@ class Monkey:
         self._until_workers_rest()
         self._take(UNPLUGGED)
         self._until_settled()
-        self._until(lambda: self.window.state is LiveState.IDLE, "the line has ended")
+        self._until(self._is_away, "the camera is away")
         self._take(CAMERAS[0])
+
+    def _is_away(self) -> bool:
+        """Or the line is not live at all: it was not when the camera was chosen."""
+        session = self.window.control.studio.session
+        return session is None or "lost" in session.source()
 
     def _face(self, number: int) -> None:
         self._key({1: Qt.Key.Key_1, 2: Qt.Key.Key_2}[number])

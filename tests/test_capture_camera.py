@@ -160,7 +160,7 @@ class Driver:
 def test_modes_are_read_from_the_driver() -> None:
     device = v4l2.read_device(3, "/dev/video3", Driver())
     assert device is not None
-    assert (device.index, device.name, device.path) == (3, "Caméra HD", "/dev/video3")
+    assert (device.index, device.name, device.path, device.bus) == (3, "Caméra HD", "/dev/video3", "usb-1")
     assert device.modes == (
         (1280, 720, 30.0, "MJPG"),
         (1280, 720, 60.0, "MJPG"),
@@ -175,6 +175,54 @@ def test_modes_are_read_from_the_driver() -> None:
 def test_a_node_that_cannot_capture_is_no_camera() -> None:
     """Webcams have a second node for metadata: the whole device can capture, that node cannot."""
     assert v4l2.read_device(1, "/dev/video1", Driver(node_caps=0x00800000)) is None
+
+
+# --- the same device, whatever its number is ---
+
+
+def device(number: int, bus: str, link: str = "", name: str = "Webcam") -> v4l2.V4l2Device:
+    return v4l2.V4l2Device(number, name, f"/dev/video{number}", (), bus, link)
+
+
+HAD = device(0, "usb-1", "by-id/a")
+
+
+@linux
+@pytest.mark.parametrize(
+    ("others", "now", "found"),
+    [
+        ([], [device(4, "usb-1", "by-id/a")], 4),  # in its plug, under another number
+        ([], [device(4, "usb-7", "by-id/a")], 4),  # in another plug
+        ([], [device(4, "usb-7")], 4),  # in another plug, and the lasting name is not made yet
+        ([], [device(4, "usb-1")], 4),
+        ([], [device(3, "usb-7"), device(4, "usb-1")], 4),  # where it was comes before a new one of its kind
+        ([], [device(3, "usb-1"), device(4, "usb-7", "by-id/a")], 4),  # and its lasting name before that
+        ([], [device(0, "usb-1", "by-id/b", "Another camera")], None),  # another that was given its number and its plug
+        ([device(2, "usb-2", name="Webcam")], [device(2, "usb-2", "by-id/a")], None),  # one of its kind that inherits the lasting name
+        ([device(2, "usb-2", name="Webcam")], [device(2, "usb-2"), device(5, "usb-9")], 5),
+        ([], [], None),
+    ],
+)
+def test_a_camera_is_told_from_others_when_it_is_plugged_in_again(
+    others: list[v4l2.V4l2Device], now: list[v4l2.V4l2Device], found: int | None
+) -> None:
+    again = v4l2.Known.of(HAD, [HAD, *others]).among(now)
+    assert (again and again.index) == found
+
+
+@linux
+def test_the_lasting_name_is_that_which_leads_to_the_device(tmp_path: Path) -> None:
+    (tmp_path / "by-id").mkdir()
+    (tmp_path / "by-path").mkdir()
+    for name in ("video0", "video1"):
+        (tmp_path / name).touch()
+    (tmp_path / "by-id" / "usb-maker").symlink_to("../video0")
+    (tmp_path / "by-path" / "pci-0").symlink_to("../video0")
+    (tmp_path / "by-path" / "pci-1").symlink_to("../video1")
+    rooms = (tmp_path / "by-id", tmp_path / "by-path", tmp_path / "none")
+    assert v4l2.link_to(tmp_path / "video0", rooms) == str(tmp_path / "by-id" / "usb-maker")
+    assert v4l2.link_to(tmp_path / "video1", rooms) == str(tmp_path / "by-path" / "pci-1")
+    assert v4l2.link_to(tmp_path / "video2", rooms) == ""
 
 
 # --- a clip in a camera's place: OpenCV reads it through the same calls ---
@@ -263,7 +311,7 @@ def test_a_camera_that_does_not_exist_says_what_does(spec: str) -> None:
     exists = "there are 0" if list_cameras() else "no camera was found on this machine; plug one in, or use --input synthetic:"
     with pytest.raises(SourceError) as caught:
         source.open(threading.Event(), AudioBus())
-    assert str(caught.value).startswith(f"camera {spec} does not exist; {exists}")
+    assert str(caught.value).startswith(f"camera {spec.removeprefix('camera:')} does not exist; {exists}")
     source.close()
 
 

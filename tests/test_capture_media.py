@@ -274,6 +274,18 @@ def test_sound_runs_on_evenly_when_live_pictures_come_late_at_times(tmp_path: Pa
     assert np.abs(starts - [chunk.captured_ns for chunk in sound]).max() < 2_000_000
 
 
+# --- how a file may be named ---
+
+
+def test_a_file_is_found_by_its_address(tmp_path: Path) -> None:
+    """As browsers and file managers hand it over."""
+    path = write_clip(tmp_path / "ä b%20c.mkv", numbered(3), [0, 40, 80])
+    for spec in (str(path), f"file:{path}", path.as_uri(), f"FILE://{path.as_uri().removeprefix('file://')}"):
+        assert len(Played(spec).grabs) == 3
+    with pytest.raises(SourceError, match=r"none\.mkv does not exist; give"):
+        Played((tmp_path / "none.mkv").as_uri())
+
+
 # --- what cannot be played ---
 
 

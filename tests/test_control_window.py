@@ -84,6 +84,31 @@ def test_the_window_follows_what_is_told_from_outside(window: Window, qtbot: Any
         outside.shut()
 
 
+def test_a_start_that_fails_is_told_in_the_window_whoever_asked_for_it(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    asker = Worker("asker")
+    failures: list[BaseException] = []
+    lost = Settings(input=InputSettings(spec=str(tmp_path / "none.mp4")))
+
+    def start() -> None:
+        window.control.studio.change(lost)
+        window.control.studio.start()
+
+    for _ in range(2):  # and again, though it says the same
+        asker.run(start, lambda _: None, failures.append)
+        qtbot.waitUntil(lambda: "none.mp4 does not exist" in window.message.text(), timeout=PATIENCE_MS)
+        window.message.dismiss.click()
+        told: list[str] = []
+        window.control.failed.connect(told.append)
+        settled: list[object] = []
+        window.control.settled.connect(settled.append)
+        window.control.apply(lambda settings: settings.model_copy(deep=True))  # the control has looked again when that is taken over
+        qtbot.waitUntil(lambda: bool(settled), timeout=PATIENCE_MS)  # noqa: B023  called at once
+        assert told == []  # it is said once
+        assert window.message.text() == ""
+    asker.close()
+    assert len(failures) == 2
+
+
 def test_the_switch_on_the_page_is_remembered_and_asked_for(window: Window, qtbot: Any) -> None:
     wishes: list[bool] = []
     window.program.control_wished.connect(wishes.append)

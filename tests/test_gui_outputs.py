@@ -18,14 +18,17 @@ from PySide6.QtGui import QGuiApplication
 
 from app import doctor
 from app.doctor import Finding, State
+from app.errors import UsageError
 from app.gui import theme
 from app.gui.cards.card import Bench
 from app.gui.cards.outputs import BITRATES, OutputsCard, light_text
 from app.gui.live import Light
 from app.gui.window import Window
+from app.places import check_places
 from app.settings import InputSettings, OutputSettings, Settings
 from rt.sinks.runner import SinkState
 from rt.sinks.virtual_camera import DRIVERS
+from rt.sinks.virtual_devices import VirtualDevice, virtual_devices
 
 PATIENCE_MS = 60_000
 
@@ -93,6 +96,60 @@ def test_linux_is_asked_for_its_module(tmp_path: Path, monkeypatch: pytest.Monke
     assert doctor.virtual_camera().state is State.WARNING
     (tmp_path / "caps").write_text("Y,Y\n")
     assert doctor.virtual_camera().state is State.OK
+
+
+# --- several devices ---
+
+TWO = (VirtualDevice("/dev/video10", "ffrt (/dev/video10)"), VirtualDevice("/dev/video11", "OBS (/dev/video11)"))
+
+
+def choose(card: OutputsCard, text: str) -> None:
+    card.device.setCurrentIndex(card.device.findText(text))
+    card.device.activated.emit(card.device.currentIndex())
+
+
+def test_of_several_devices_one_is_chosen(window: Window) -> None:
+    card = window.outputs
+    card.show_driver(Finding("virtual camera", State.OK, "/dev/video10"), TWO[:1])
+    assert card.device.isHidden()  # nothing to choose
+    card.show_driver(Finding("virtual camera", State.OK, "/dev/video10, /dev/video11"), TWO)
+    assert not card.device.isHidden()
+    assert card.device.currentText() == "The first one free"
+    choose(card, "OBS (/dev/video11)")
+    assert window.settings.output.virtual_camera is None  # it is what the switch means from now on
+    card.virtual_camera.switch.click()
+    assert window.settings.output.virtual_camera == "/dev/video11"
+    choose(card, "ffrt (/dev/video10)")  # switched over at once
+    assert window.settings.output.virtual_camera == "/dev/video10"
+    card.virtual_camera.switch.click()
+    assert window.settings.output.virtual_camera is None
+    card.virtual_camera.switch.click()
+    assert window.settings.output.virtual_camera == "/dev/video10"
+    card.show_driver(Finding("virtual camera", State.OK, "/dev/video11"), TWO[1:])
+    assert card.device.currentText() == "/dev/video10 (not there)"
+    choose(card, "The first one free")
+    assert window.settings.output.virtual_camera == ""
+
+
+def test_the_devices_are_those_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    for number, name in ((10, "ffrt\n"), (2, "OBS Virtual Camera\n"), (11, None)):
+        (tmp_path / f"video{number}").mkdir()
+        if name is not None:
+            (tmp_path / f"video{number}" / "name").write_text(name)
+    (tmp_path / "v4l-subdev0").mkdir()
+    assert [device.place for device in virtual_devices(tmp_path)] == ["/dev/video2", "/dev/video10", "/dev/video11"]
+    assert [device.title for device in virtual_devices(tmp_path)][:2] == ["OBS Virtual Camera (/dev/video2)", "ffrt (/dev/video10)"]
+    monkeypatch.setattr(platform, "system", lambda: "Windows")
+    assert "OBS Virtual Camera" in [device.place for device in virtual_devices(tmp_path)]
+
+
+@pytest.mark.parametrize("spec", ["10", "camera:10", "/dev/video10", "camera:/dev/video10"])
+def test_a_virtual_camera_that_would_film_itself_is_refused(spec: str) -> None:
+    settings = Settings(input=InputSettings(spec=spec), output=OutputSettings(virtual_camera="/dev/video10"))
+    with pytest.raises(UsageError, match="it would film itself"):
+        check_places(settings)
+    check_places(settings.model_copy(update={"output": OutputSettings(virtual_camera="/dev/video11")}))
 
 
 def test_lights_say_how_an_output_fares(qapp: Any) -> None:

@@ -16,11 +16,15 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from conftest import HOPPER
 
+from app.addresses import AddressBook
 from app.gui import theme
 from app.gui.live import LiveState
+from app.gui.memory import restored
 from app.gui.window import Window
 from app.presets import Preset, Presets
-from app.settings import InputSettings, LookSettings, Settings, SourceSettings
+from app.settings import InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
+from app.state import StateFile
+from rt.options import Wear
 
 PATIENCE_MS = 60_000
 
@@ -107,3 +111,45 @@ def test_stopping_ends_a_comparison(window: Window, qtbot: Any) -> None:
     window.presets.compare.click()
     qtbot.waitUntil(lambda: "not live" in window.message.text(), timeout=PATIENCE_MS)
     assert not window.comparing.bar.isVisible()
+
+
+def test_who_wears_what_is_kept_and_worn_again(window: Window, qtbot: Any) -> None:
+    hidden = PeopleSettings(named=(PersonSettings(number=1, wear=Wear.HIDE),))
+    window.apply(lambda settings: settings.model_copy(update={"people": hidden}))
+    window.presets.with_people.click()
+    window.presets.name.setText("hidden")
+    window.presets.save.click()
+    qtbot.waitUntil(lambda: "hidden" in window.presets.lines, timeout=PATIENCE_MS)
+    window.apply(lambda settings: settings.model_copy(update={"people": PeopleSettings()}))
+    window.presets.lines["worn & badged"].click()
+    qtbot.waitUntil(lambda: window.settings.look.badge == "AI face", timeout=PATIENCE_MS)
+    assert window.settings.people == PeopleSettings()
+    window.presets.lines["hidden"].click()
+    qtbot.waitUntil(lambda: window.settings.people == hidden, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not window.control.busy, timeout=PATIENCE_MS)
+    assert window.control.studio.settings.people == hidden
+
+
+def test_what_was_said_of_one_person_is_not_said_of_whoever_comes_first_next_time(tmp_path: Path, qtbot: Any, qapp: Any) -> None:
+    each = (SourceSettings(photos=(HOPPER,)),)
+    for others, then in ((Wear.LEAVE, Wear.SWAP), (Wear.HIDE, Wear.HIDE), (Wear.SWAP, Wear.SWAP)):
+        file = StateFile(tmp_path / f"{others}.json")
+        named = (PersonSettings(number=1, wear=Wear.LEAVE), PersonSettings(number=2, source=each[0]))
+        window = Window(Settings(people=PeopleSettings(others=others, each=each, named=named)), theme.LIGHT, memory=(file, file.load()))
+        window.close()
+        assert restored(Settings(), file.load()).people == PeopleSettings(others=then, each=each)
+
+
+def test_a_stream_without_a_name_is_said_not_to_be_kept(window: Window, qtbot: Any, tmp_path: Path) -> None:
+    book = AddressBook(tmp_path / "addresses.json")
+    book.put("local", "udp://127.0.0.1:9")
+    window.presets._book = book
+    streams = ("udp://127.0.0.1:9", "rtmp://127.0.0.1:9/live/SECRET")
+    window.presets.show_settings(Settings(output=OutputSettings(streams=streams)))
+    window.presets.with_outputs.click()
+    window.presets.save_as("out")
+    qtbot.waitUntil(lambda: "Saved without rtmp://127.0.0.1:9/live/***" in window.message.text(), timeout=PATIENCE_MS)
+    kept = Presets().load("out").output
+    assert kept is not None
+    assert kept.addresses == ("local",)
+    assert "SECRET" not in Presets().path("out").read_text()

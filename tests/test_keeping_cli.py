@@ -22,9 +22,9 @@ from app.face_options import LookOptions
 from app.gallery import Gallery
 from app.preset_options import options_of
 from app.presets import OutputPreset, Preset, Presets, SourcePreset
-from app.settings import InputSettings, LookSettings
+from app.settings import InputSettings, LookSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
 from engines.face_regions import Region
-from rt.options import Blending, Corner, CropFit, OnLost
+from rt.options import Blending, Corner, CropFit, OnLost, Wear
 
 KEY = "sk_live_0123"
 URL = f"rtmp://server/app/{KEY}"
@@ -202,6 +202,35 @@ def test_options_win_over_the_preset_even_where_they_are_the_default() -> None:
     assert look == LookSettings(opacity=1.0, smoothing=0.25, masks=("hands",), on_lost=OnLost.BLUR)
     _, bound, _ = app.parse_args(["--headless"], exit_on_error=False)
     assert bound.arguments.get("look", LookOptions()).settings() == LookOptions().settings()
+
+
+def test_people_of_a_preset_are_those_of_its_options() -> None:
+    hopper, both = SourceSettings(photos=(HOPPER,)), SourceSettings(photos=(HOPPER, ASTRONAUT), face=1)
+    named = (PersonSettings(number=2, source=both), PersonSettings(number=5, wear=Wear.HIDE))
+    who = PeopleSettings(others=Wear.LEAVE, each=(hopper,), named=named, recogniser="mine")
+    Presets().save("it", Preset.of(Settings(people=who), people=True))
+
+    def found(*words: str) -> PeopleSettings:
+        _, bound, _ = app.parse_args(["--preset", "it", *words], exit_on_error=False)
+        return bound.arguments["people"].settings(SourceSettings())
+
+    assert found() == who
+    assert found("--others", "swap", "--recognise", "other") == who.model_copy(update={"others": Wear.SWAP, "recogniser": "other"})
+    assert found("--person", "2=leave") == who.with_person(PersonSettings(number=2, wear=Wear.LEAVE))
+
+
+def test_people_are_saved_from_the_command_line(answer: Answer) -> None:
+    assert answer("presets", "save", "two", "--person", "1=leave", "2=Hopper", "--others", "hide")[0] == 0
+    kept = Presets().load("two")
+    assert kept.source is None
+    assert kept.people is not None
+    assert kept.people.others is Wear.HIDE
+    assert [(one.number, one.wear, one.source and one.source.identity) for one in kept.people.named] == [
+        (1, Wear.LEAVE, None),
+        (2, Wear.SWAP, "Hopper"),
+    ]
+    assert answer("presets", "save", "one", "--opacity", "0.5")[0] == 0
+    assert Presets().load("one").people is None
 
 
 def test_a_width_alone_is_told() -> None:

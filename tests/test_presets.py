@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from app.errors import PresetError
 from app.gallery import Gallery
 from app.presets import Preset, Presets
-from app.settings import InputSettings, LookSettings, OutputSettings, Settings, SourceSettings
-from rt.options import Blending, OnLost
+from app.settings import InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
+from rt.options import Blending, OnLost, Wear
 
 KEY = "sk_live_0123"
 SETTINGS = Settings(
@@ -240,6 +240,80 @@ def test_an_input_that_is_no_file_is_as_good_elsewhere(spec: str, here: Path) ->
         Preset.of(Settings(input=InputSettings(spec=spec)), input=True) if "rtsp" not in spec else Preset(input=InputSettings(spec=spec))
     )
     assert preset.portable(here, Gallery()).anchored(here) == preset
+
+
+# --- who wears what ---
+
+photos = st.lists(st.sampled_from([HOPPER, ASTRONAUT]), min_size=1).map(tuple)
+faces = st.builds(SourceSettings, photos=photos, face=st.none() | st.integers(1, 9))
+people = st.builds(
+    PeopleSettings,
+    others=st.sampled_from(Wear),
+    each=st.lists(faces, max_size=3).map(tuple),
+    named=st.lists(
+        st.builds(PersonSettings, number=st.integers(1, 64), wear=st.sampled_from(Wear), source=st.none() | faces),
+        unique_by=lambda person: person.number,
+    ).map(tuple),
+    recogniser=st.none() | st.text(),
+)
+
+
+@given(people, st.booleans())
+def test_people_come_back_as_they_went(who: PeopleSettings, with_face: bool) -> None:
+    settings = Settings(source=SourceSettings(photos=(HOPPER,)), people=who)
+    kept = Preset.from_toml(Preset.of(settings, source=with_face, people=True).to_toml(), "it")
+    back = kept.applied(Settings(people=PeopleSettings(others=Wear.HIDE)), str)
+    assert back.people == who
+    assert Preset().applied(settings, str) == settings.model_copy(update={"look": LookSettings()})  # one without leaves who wears what
+
+
+def test_faces_of_people_travel_by_name_and_photos_beside_the_file(here: Path, tmp_path: Path) -> None:
+    gallery, oma = gallery_with_oma(here)
+    photo = here / "private" / "me.jpg"
+    photo.parent.mkdir()
+    photo.write_bytes(HOPPER.read_bytes())
+    mine = SourceSettings(photos=(photo,))
+    named = (PersonSettings(number=1, source=oma), PersonSettings(number=2, wear=Wear.LEAVE), PersonSettings(number=3, source=mine))
+    presets = Presets(here / "presets")
+    who = PeopleSettings(named=named, each=(oma,), recogniser=f"{here}/r.onnx")
+    presets.save("a", Preset.of(Settings(people=who), people=True, gallery=gallery))
+    presets.export("a", tmp_path / "out" / "a.toml", gallery=gallery)
+    text = (tmp_path / "out" / "a.toml").read_text()
+    assert "wanda" not in text
+    elsewhere, there = Presets(tmp_path / "otto" / "presets"), Gallery(tmp_path / "otto" / "gallery")
+    elsewhere.import_file(tmp_path / "out" / "a.toml", "without")
+    with pytest.raises(PresetError, match="no face in the gallery is called 'Oma'"):
+        elsewhere.load("without").applied(Settings(), str, there)
+    theirs = there.add([ASTRONAUT], "oma").source
+    with pytest.raises(PresetError, match=r"the photo me\.jpg, which is not here"):
+        elsewhere.load("without").applied(Settings(), str, there)
+    (tmp_path / "out" / "me.jpg").write_bytes(HOPPER.read_bytes())
+    elsewhere.import_file(tmp_path / "out" / "a.toml", "with")
+    found = elsewhere.load("with").applied(Settings(), str, there).people
+    assert [person.source for person in found.named] == [theirs, None, SourceSettings(photos=(tmp_path / "out" / "me.jpg",))]
+    assert (found.each, found.recogniser) == ((theirs,), "r.onnx")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("[people]\nothers = 'dance'", "people.others"),
+        ("[people]\nhats = true", "the field people.hats is unknown; remove it, or update ffrt"),
+        ("[[people.named]]\nnumber = 0", "people.named.0.number"),
+        ("[[people.named]]\nnumber = 2\n[[people.named]]\nnumber = 2", "name each once"),
+        ("people = 3", "people"),
+    ],
+)
+def test_people_that_cannot_be_are_one_sentence(lines: str, said: str) -> None:
+    with pytest.raises(PresetError) as caught:
+        Preset.from_toml(f"ffrt_preset = 1\n{lines}\n", "it.toml")
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("it.toml: ")
+
+
+def test_people_of_a_newer_ffrt_are_one_sentence() -> None:
+    with pytest.raises(PresetError, match=r"written by a newer ffrt .* update ffrt, the file is kept"):
+        Preset.from_toml("ffrt_preset = 2\n[people]\nhats = true\n", "it.toml")
 
 
 def test_one_that_cannot_be_read_is_removed_and_put_back_as_it_was(tmp_path: Path) -> None:

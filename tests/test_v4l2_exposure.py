@@ -88,7 +88,9 @@ class Webcam:
             exposure.QUERYMENU: self._menu,
             exposure.G_CTRL: self._get,
             exposure.S_CTRL: self._set,
-        }[request]
+        }.get(request)
+        if answer is None:
+            raise OSError(errno.ENOTTY, "no such request")
         return bytes(answer(asked))
 
     def _query(self, asked: bytes) -> QueryControl:
@@ -178,7 +180,7 @@ def test_the_camera_source_tells_what_was_granted(monkeypatch: pytest.MonkeyPatc
     assert webcam.values[exposure.EXPOSURE_AUTO] == modes.APERTURE_PRIORITY
     source.expose(None)
     assert "exposure" not in source.describe()
-    assert paths == [str(clip)] * 2
+    assert paths == [str(clip)] * 3  # twice its exposure, and once who it is
     source.close()
 
 

@@ -74,6 +74,33 @@ def test_a_second_one_says_that_the_first_is_open(start: Start, tmp_path: Path) 
     assert "--headless" in said
 
 
+def test_a_second_start_brings_the_first_to_the_front_and_it_goes_on(start: Start, tmp_path: Path) -> None:
+    """Without the extra for the control interface: as from an icon that is clicked twice."""
+    film = tmp_path / "film.mkv"
+    first = start("--minimised", "--live", "--record", str(film), *SMALL)
+    until_there(film, first)
+    second = start(*SMALL)
+    _, said = second.communicate(timeout=PATIENCE_S)
+    assert second.returncode == 1
+    assert f"open already (process {first.pid}); its window was brought to the front" in said
+    assert first.poll() is None
+    assert not (tmp_path / "window.show").exists()
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=PATIENCE_S)
+    assert first.returncode == 0
+    assert film.stat().st_size > 0
+
+
+def test_a_wish_is_taken_once_and_one_of_yesterday_never(tmp_path: Path) -> None:
+    (tmp_path / "window.show").touch()
+    with Instance(tmp_path) as mine:
+        assert mine.claim() is None
+        assert not mine.take_wish()
+        (tmp_path / "window.show").touch()
+        assert mine.take_wish()
+        assert not mine.take_wish()
+
+
 def test_the_claim_of_one_that_was_killed_is_free(start: Start, tmp_path: Path) -> None:
     first = start(*SMALL)
     until_there(tmp_path / "window.json", first)

@@ -70,6 +70,45 @@ class IdentityCommand(_Command):
         return self
 
 
+WearName = Literal["swap", "leave", "hide"]
+"""What may become of a face: it is swapped, shown as it was filmed, or blurred."""
+
+
+class PersonCommand(_Command):
+    """Says what one of the people filmed gets. Exactly one of wear, face, photos and only is given."""
+
+    do: Literal["person"] = "person"
+    number: int = Field(ge=1, le=1_000_000)
+    """From 1, in the order of their coming; see ``people`` in the state."""
+    wear: WearName | None = None
+    """With ``swap`` the face that everybody wears."""
+    face: str | None = Field(None, max_length=300)
+    """Wears this face of the gallery, by name or id."""
+    photos: tuple[str, ...] | None = Field(None, min_length=1, max_length=50)
+    """Wears the face of these photos; whole paths."""
+    only: Literal[True] | None = None
+    """This person alone is swapped, everybody else is shown as filmed."""
+
+    @model_validator(mode="after")
+    def _one_of_four(self) -> PersonCommand:
+        if sum(value is not None for value in (self.wear, self.face, self.photos, self.only)) != 1:
+            raise ValueError("give exactly one of wear, face, photos and only")
+        return self
+
+
+class OthersCommand(_Command):
+    """Says what everybody gets of whom nothing else was said."""
+
+    do: Literal["others"] = "others"
+    wear: WearName
+
+
+class AlikeCommand(_Command):
+    """Takes back what was said of people: all are swapped, and wear the same."""
+
+    do: Literal["alike"] = "alike"
+
+
 class ShowCommand(_Command):
     """Brings the window to the front."""
 
@@ -83,7 +122,17 @@ class QuitCommand(_Command):
 
 
 Command = Annotated[
-    StateCommand | StartCommand | StopCommand | PresetCommand | IdentityCommand | ShowCommand | QuitCommand, Field(discriminator="do")
+    StateCommand
+    | StartCommand
+    | StopCommand
+    | PresetCommand
+    | IdentityCommand
+    | PersonCommand
+    | OthersCommand
+    | AlikeCommand
+    | ShowCommand
+    | QuitCommand,
+    Field(discriminator="do"),
 ]
 
 COMMANDS: TypeAdapter[Command] = TypeAdapter(Command)
@@ -96,6 +145,21 @@ class Output(_Message):
     state: Literal["opening", "on", "retrying", "failed", "closed"]
     frames: int
     error: str | None = None
+
+
+class Person(_Message):
+    """Somebody who is filmed, or was, or of whom something was said."""
+
+    number: int
+    """From 1, in the order of their coming; a command names them so."""
+    in_sight: bool
+    wear: WearName
+    face: str | None = None
+    """Name of the gallery's face that this person wears; None for other photos, and for what everybody wears."""
+    own: bool = False
+    """Whether it is a face of their own, and not what everybody wears."""
+    perhaps: tuple[int, ...] = ()
+    """People out of sight, any of whom it may be."""
 
 
 class State(_Message):
@@ -111,8 +175,14 @@ class State(_Message):
     photos: int = 0
     """How many are worn."""
     input: str
+    input_error: str | None = None
+    """Why the input gives no pictures for now; it is opened again by itself."""
     video: str | None = None
     """What the source granted; None where nothing runs."""
+    others: WearName = "swap"
+    """What everybody gets of whom nothing else was said."""
+    people: tuple[Person, ...] = ()
+    """Those in sight, and those of whom something was said; by number."""
     outputs: tuple[Output, ...] = ()
 
 

@@ -32,6 +32,8 @@ class _Collector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield InfoMetricFamily("ffrt", "What runs.", {"version": importlib.metadata.version("ffrt")})
         yield _states("ffrt_state", "1 for the state of the line.", (), StudioState, {(): self._state.state})
+        is_up = self._state.state is StudioState.LIVE and self._state.input_error is None
+        yield GaugeMetricFamily("ffrt_input_up", "1 while the input gives pictures.", float(is_up))
         outputs: dict[tuple[str, ...], str] = {(output.name,): output.state for output in self._state.outputs}
         yield _states("ffrt_output_state", "1 for the state of each output.", ("output",), SinkState, outputs)
         frames = CounterMetricFamily("ffrt_output_frames", "Pictures that each output took.", labels=["output"])

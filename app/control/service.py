@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import cv2
 
 from app.addresses import AddressBook
 from app.control.messages import (
+    AlikeCommand,
     Command,
     IdentityCommand,
     Numbers,
+    OthersCommand,
     Output,
+    Person,
+    PersonCommand,
     PresetCommand,
     QuitCommand,
     ShowCommand,
@@ -25,10 +29,12 @@ from app.errors import NotLiveError
 from app.gallery import Gallery
 from app.photo_check import Hint, PhotoCheck
 from app.presets import Presets
-from app.settings import SourceSettings
+from app.settings import PeopleSettings, PersonSettings, SourceSettings
 from app.studio import Studio, StudioState
 from engines.errors import PhotoError
 from rt.address import shown
+from rt.options import Wear
+from rt.track.people import Person as Seen
 
 
 class ControlService:
@@ -54,7 +60,7 @@ class ControlService:
         self._show, self._leave = show, leave
         self._guard = threading.Lock()
         self._preset: str | None = None  # guarded by _guard, as is the next
-        self._named: tuple[SourceSettings, str | None] = (SourceSettings(), None)
+        self._named: dict[SourceSettings, str | None] = {SourceSettings(): None}  # replaced as a whole
 
     def obey(self, command: Command) -> State:
         """Raises ``AppError``, ``RtError``, ``EngineError``."""
@@ -67,6 +73,12 @@ class ControlService:
                 self._take_preset(command.name)
             case IdentityCommand():
                 self._wear(command)
+            case PersonCommand():
+                self._give(command)
+            case OthersCommand():
+                self._change_people(lambda people: people.model_copy(update={"others": Wear(command.wear)}))
+            case AlikeCommand():
+                self._change_people(lambda people: PeopleSettings(recogniser=people.recogniser))
             case ShowCommand():
                 self._call(self._show, "there is no window to be shown: ffrt runs with --headless")
             case QuitCommand():
@@ -77,22 +89,28 @@ class ControlService:
         studio = self.studio
         settings, session = studio.settings, studio.session
         outputs: tuple[Output, ...] = ()
-        video = None
+        video = input_error = None
+        seen: tuple[Seen, ...] = ()
         if session is not None:
+            seen, input_error = session.people(), session.source().get("lost", {}).get("why")
             video = None if session.line.video is None else str(session.line.video)
             facts = [(runner.sink.name, runner.statistics()) for runner in session.line.runners]
             outputs = tuple(Output(name=name, state=fact["state"], frames=fact["frames"], error=fact.get("error")) for name, fact in facts)
-        face = self._name_of(settings.source)
+        people = settings.people
+        names = self._names_of([settings.source, *people.sources])
         with self._guard:
             preset = self._preset
         return State(
             state=studio.state,
             error=studio.error,
             preset=preset,
-            face=face,
+            face=names[settings.source],
             photos=len(settings.source.photos),
             input=_without_folder(settings.input.spec),
+            input_error=input_error,
             video=video,
+            others=people.others.value,
+            people=_people(people, seen, names),
             outputs=outputs,
         )
 
@@ -123,21 +141,38 @@ class ControlService:
             self._preset = name
 
     def _wear(self, command: IdentityCommand) -> None:
-        if command.face is not None:
-            source = self.gallery.find(command.face).source
-        else:
-            source = SourceSettings(photos=tuple(map(Path, command.photos or ())))
-            self._look_at(source)
+        source = SourceSettings() if command.nobody else self._source_of(command)
         self.studio.revise(lambda settings: settings.wearing(source))
 
-    def _name_of(self, source: SourceSettings) -> str | None:
-        """Of the gallery's face whose photos these are; looked for when the face has changed, whoever changed it."""
+    def _give(self, command: PersonCommand) -> None:
+        if command.only:
+            self._change_people(lambda people: people.only(command.number))
+            return
+        wear = Wear(command.wear or Wear.SWAP)
+        source = self._source_of(command) if command.wear is None else None
+        self._change_people(lambda people: people.with_person(PersonSettings(number=command.number, wear=wear, source=source)))
+
+    def _source_of(self, command: IdentityCommand | PersonCommand) -> SourceSettings:
+        if command.face is not None:
+            return self.gallery.find(command.face).source
+        source = SourceSettings(photos=tuple(map(Path, command.photos or ())))
+        self._look_at(source)
+        return source
+
+    def _change_people(self, change: Callable[[PeopleSettings], PeopleSettings]) -> None:
+        self.studio.revise(lambda settings: settings.model_copy(update={"people": change(settings.people)}))
+
+    def _names_of(self, sources: Sequence[SourceSettings]) -> dict[SourceSettings, str | None]:
+        """Of the gallery's faces whose photos these are; looked for when a face is new here, whoever changed it."""
         with self._guard:
-            if self._named[0] == source:
-                return self._named[1]
+            known = self._named
+        names = {source: known[source] if source in known else self._look_up(source) for source in sources}
+        with self._guard:
+            self._named = names
+        return names
+
+    def _look_up(self, source: SourceSettings) -> str | None:
         found = self.gallery.wearing(source)
-        with self._guard:
-            self._named = (source, None if found is None else found.name)
         return None if found is None else found.name
 
     def _look_at(self, source: SourceSettings) -> None:
@@ -153,6 +188,24 @@ class ControlService:
         if what is None:
             raise NotLiveError(otherwise)
         what()
+
+
+def _people(people: PeopleSettings, seen: Sequence[Seen], names: Mapping[SourceSettings, str | None]) -> tuple[Person, ...]:
+    """Those in sight, and those who are named."""
+    by_number = {person.number: person for person in seen}
+    shown = {person.number for person in seen if person.in_sight} | {person.number for person in people.named}
+    return tuple(_person(people.person(number), by_number.get(number), names) for number in sorted(shown))
+
+
+def _person(chosen: PersonSettings, seen: Seen | None, names: Mapping[SourceSettings, str | None]) -> Person:
+    return Person(
+        number=chosen.number,
+        in_sight=seen is not None and seen.in_sight,
+        wear=chosen.wear.value,
+        face=None if chosen.source is None else names.get(chosen.source),
+        own=chosen.source is not None,
+        perhaps=tuple(sorted(seen.perhaps)) if seen is not None else (),
+    )
 
 
 def _without_folder(spec: str) -> str:

@@ -32,6 +32,8 @@ class Opening:
     """Port of the control interface; None opens it where the person has switched it on."""
     announce: Callable[[int | None], None] = lambda port: None
     """Is told the control interface's port, on some thread."""
+    is_wanted: Callable[[], bool] = lambda: False
+    """Whether somebody wishes the window to come to the front; asked again and again, on the main thread."""
 
 
 def open_window(settings: Settings, opening: Opening | None = None) -> int:

@@ -63,8 +63,8 @@ def run(settings: Settings, opening: Opening) -> int:
     if opening.live or state.start_live:
         window.toggle_live()
     signal.signal(signal.SIGINT, lambda *_: leave(application, window))
-    awake = QTimer()  # lets Python see a signal
-    awake.timeout.connect(lambda: None)
+    awake = QTimer()  # lets Python see a signal, and a second start of ffrt
+    awake.timeout.connect(lambda: bring_back(window) if opening.is_wanted() else None)
     awake.start(200)
     status = application.exec()
     if dog is not None:

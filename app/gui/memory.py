@@ -10,9 +10,10 @@ from PySide6.QtCore import QByteArray, QObject, QTimer
 from app.errors import AppError
 from app.gui.worker import Worker
 from app.presets import Preset
-from app.settings import InputSettings, Settings
+from app.settings import InputSettings, Settings, SourceSettings
 from app.state import State, StateFile
 from rt.address import shown
+from rt.options import Wear
 
 log = logging.getLogger(__name__)
 
@@ -78,19 +79,34 @@ def restored(settings: Settings, state: State) -> Settings:
         then = kept.model_copy(update={"output": None}).applied(settings, lambda name: name)
     except AppError:  # written by another version
         return settings
-    source = then.source.model_copy(update={"photos": tuple(photo for photo in then.source.photos if photo.is_file())})
+    source = _still_here(then.source)
+    each = tuple(filter(lambda one: one.photos, map(_still_here, then.people.each)))
     output = settings.output
     if kept.output is not None:
         output = output.model_copy(update={"virtual_camera": kept.output.virtual_camera, "bitrate_bps": kept.output.bitrate_bps})
-    return then.model_copy(update={"source": source, "output": output})
+    people = then.people.model_copy(update={"each": each})
+    return then.model_copy(update={"source": source, "people": people, "output": output})
+
+
+def _still_here(source: SourceSettings) -> SourceSettings:
+    return source.model_copy(update={"photos": tuple(photo for photo in source.photos if photo.is_file())})
 
 
 def _used(settings: Settings) -> Callable[[State], State]:
     secret = shown(settings.input.spec) != settings.input.spec
-    kept = Preset.of(settings, source=True, input=not secret, output=True)
+    kept = Preset.of(_without_numbers(settings), source=True, people=True, input=not secret, output=True)
     if kept.output is not None:
         kept = kept.model_copy(update={"output": kept.output.model_copy(update={"record": None, "overwrite": False})})
     return lambda state: state.used(shown(settings.input.spec), kept)
+
+
+def _without_numbers(settings: Settings) -> Settings:
+    """Whoever comes first next time need not be who came first today: what was said of one person is said of nobody then. Those who
+    were left as filmed but for one are swapped: else the one would be seen."""
+    people = settings.people.model_copy(update={"named": ()})
+    if people.others is Wear.LEAVE:
+        people = people.model_copy(update={"others": Wear.SWAP})
+    return settings.model_copy(update={"people": people})
 
 
 def _composed(changes: list[Callable[[State], State]], state: State) -> State:

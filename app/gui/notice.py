@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton
 
+from app.gui.told import told
 from app.gui.words import tr
 
 
@@ -43,7 +44,9 @@ class Notice(QFrame):
             self.action.setText(tr("Undo"))
 
     def say(self, text: str, offer: str = "", act: Callable[[], None] | None = None) -> None:
-        """``offer``: the words of a button that does ``act`` and takes the message away."""
+        """``text``: also as parts below the window say it. ``offer``: the words of a button that does ``act`` and takes the message
+        away."""
+        text = told(text)
         self._label.setText(text)
         self._label.setAccessibleName(text)
         self._act = act

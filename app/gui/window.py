@@ -40,6 +40,7 @@ from app.gui.live import Change, LiveControl, LiveState, Pulse
 from app.gui.memory import Memory, from_text, to_text
 from app.gui.notice import Notice
 from app.gui.numbers import NumbersBar
+from app.gui.outage import OutageTeller
 from app.gui.own_faces import OwnFaces
 from app.gui.pages import Pages
 from app.gui.people import PeopleStrip
@@ -145,6 +146,9 @@ class Window(QWidget):
         recognisers = partial(parts_of, Kind.IDENTITY)
         self.bench.worker("models").run(recognisers, self.people.offer_recognisers, lambda error: self.say(shown_error(error)))
         self.camera = CameraCard(self.bench, choose=choose_camera)
+        if self.memory is not None:
+            self.camera.remembered = self.memory.mode_of
+        self.outage = OutageTeller(self.message, lambda: self.pages.open_named("camera"), self.camera.look)
         self.framing = FramingCard(self.bench)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
@@ -468,6 +472,7 @@ class Window(QWidget):
         self.people.setVisible(live)
         if self._trouble is not None:
             self._trouble.show_state(live)
+        self.outage.begin()
         if not live:
             self.comparing.end()
             self.numbers.clear()
@@ -496,6 +501,7 @@ class Window(QWidget):
         if self.state is not LiveState.LIVE:  # of a line that has ended meanwhile
             return
         self.numbers.show_pulse(pulse)
+        self.outage.show_pulse(pulse, self.settings.look.on_lost)
         self.people.show_people(pulse.people, self.preview.faces)
         self.preview.set_chosen(self.people.worn())
         for card in self.cards:

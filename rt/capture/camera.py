@@ -10,7 +10,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -19,10 +19,14 @@ from rt.audio import AudioBus
 from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
 from rt.capture.exposure import Exposure
+from rt.capture.holders import used_by
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
-from rt.errors import OptionError, SourceError
+from rt.errors import OptionError, SourceError, SourceLostError
 from rt.frame import VideoFormat
+
+if TYPE_CHECKING:
+    from rt.capture.v4l2 import Known
 
 log = logging.getLogger(__name__)
 
@@ -67,11 +71,18 @@ class CameraInfo:
     path: str
     modes: tuple[CameraMode, ...]
     """Empty where the system does not tell."""
+    link: str = ""
+    """A path that is this camera's whatever its number is next time; empty where the system has none."""
+
+    @property
+    def spec(self) -> str:
+        """What names it best, as an input."""
+        return self.link or self.path
 
 
 def recognises(spec: str) -> bool:
     """A number, ``camera:NAME``, a device path, or the name of a camera that exists."""
-    if re.fullmatch(r"\d+", spec) or spec.startswith(("camera:", "/dev/video")):
+    if re.fullmatch(r"\d+", spec) or spec.startswith(("camera:", "/dev/video", "/dev/v4l/")):
         return True
     if "://" in spec or Path(spec).exists() or sys.platform != "linux":  # elsewhere names are not known
         return False
@@ -84,7 +95,7 @@ def list_cameras() -> list[CameraInfo]:
         from rt.capture import v4l2  # needs fcntl, which Windows lacks
 
         return [
-            CameraInfo(device.index, device.name, device.path, tuple(CameraMode(*mode) for mode in device.modes))
+            CameraInfo(device.index, device.name, device.path, tuple(CameraMode(*mode) for mode in device.modes), device.link)
             for device in v4l2.devices()
         ]
     return list(_probe())
@@ -128,6 +139,7 @@ class CameraSource:
             raise OptionError(f"fourcc {request.fourcc!r} was given; give four letters, such as MJPG or YUYV")
         self._backends = backends or BACKENDS.get(platform.system(), (cv2.CAP_ANY,))
         self._spec = spec
+        self._name = spec.removeprefix("camera:")
         self._request = request
         self._clock = clock
         self._stop = threading.Event()
@@ -136,19 +148,26 @@ class CameraSource:
         self._warning = ""
         self._exposure_ms: float | None = None
         self._exposure = ""
+        self._known: Known | None = None  # of the device that was opened first; Linux
+        self._path = Path()
         self._first_ns: int | None = None
         self._black = 0
         self._video: VideoFormat | None = None
 
     def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
         self._stop = stop
-        self._capture = self._open_device(_device_of(self._spec))
+        device = self._find()
+        self._path = Path(os.path.realpath(_path_of(device)))
+        self._capture = self._open_device(device)
         self._ask()
         if not self._await_picture(FIRST_FRAME_S):
             raise SourceError(
-                f"camera {self._spec} opened and gave no picture for {FIRST_FRAME_S:g} s; close other programs, or try another size"
+                f"camera {self._name} opened and gave no picture for {FIRST_FRAME_S:g} s; "
+                + (self._in_use() or "close other programs, or try another size")
             )
         self._video = self._read_granted()
+        self._first_ns, self._black, self._warning = None, 0, ""
+        self._remember()
         self.expose(self._exposure_ms)
         return self._video
 
@@ -158,7 +177,10 @@ class CameraSource:
             return self._stamp(self._capture)
         if self._stop.is_set():
             return None
-        raise SourceError(f"camera {self._spec} stopped delivering; check its cable and whether another program has taken it")
+        if self._is_unplugged:
+            raise SourceLostError(f"camera {self._name} was unplugged; plug it in again, or choose another")
+        why = self._in_use() or "check its cable and whether another program has taken it"
+        raise SourceLostError(f"camera {self._name} stopped delivering; {why}")
 
     def retrieve(self, into: np.ndarray) -> None:
         assert self._capture is not None
@@ -203,8 +225,39 @@ class CameraSource:
 
     # --- capture thread ---
 
+    def _find(self) -> int | str:
+        """What to open: what the SPEC names, and later the same device wherever it is now. Raises ``SourceError``."""
+        if self._known is None:
+            return _device_of(self._spec)
+        from rt.capture import v4l2
+
+        there = v4l2.device_at(self._path) or v4l2.device_at(Path(self._name))
+        found = self._known.among([*([there] if there else []), *v4l2.devices()])
+        if found is None:
+            raise SourceLostError(f"camera {self._name} ({self._known.name}) is not plugged in; plug it in again, or choose another")
+        return found.path
+
+    def _remember(self) -> None:
+        if sys.platform != "linux":
+            return
+        from rt.capture import v4l2
+
+        there = v4l2.device_at(self._path)
+        if there is not None:
+            self._known = v4l2.Known.of(there, v4l2.devices())
+
+    @property
+    def _is_unplugged(self) -> bool:
+        return sys.platform == "linux" and self._known is not None and not self._path.exists()
+
+    def _in_use(self) -> str:
+        """By whom, and what to do; an empty text where nobody is known to."""
+        clause = used_by(self._path)
+        return f"{clause}; close it there, or choose another camera" if clause else ""
+
     def _open_device(self, device: int | str) -> cv2.VideoCapture:
         _check_device(self._spec, device)
+        os.environ.setdefault("OPENCV_VIDEOIO_V4L_SELECT_TIMEOUT", f"{GONE_S:g}")  # OpenCV's ten seconds would also hold up a stop
         tried = []
         for backend in self._backends:
             capture = cv2.VideoCapture(device, backend)
@@ -212,7 +265,8 @@ class CameraSource:
                 return capture
             capture.release()
             tried.append(cv2.videoio_registry.getBackendName(backend))
-        raise SourceError(f"camera {self._spec} cannot be opened ({', '.join(tried)}); close other programs that use it; {_what_exists()}")
+        what = self._in_use() or f"close other programs that use it; {_what_exists()}"
+        raise SourceError(f"camera {self._name} cannot be opened ({', '.join(tried)}); {what}")
 
     def _ask(self) -> None:
         assert self._capture is not None
@@ -234,7 +288,7 @@ class CameraSource:
             if self._capture.grab():
                 return True
             now_ns = self._clock.now_ns()
-            if now_ns > until_ns:
+            if now_ns > until_ns or self._is_unplugged:
                 return False
             self._clock.wait_until(now_ns + RETRY_NS, self._stop)
         return False
@@ -243,7 +297,7 @@ class CameraSource:
         assert self._capture is not None
         well, picture = self._capture.retrieve()
         if not well:
-            raise SourceError(f"camera {self._spec} gave a picture that cannot be decoded; try another --fourcc")
+            raise SourceError(f"camera {self._name} gave a picture that cannot be decoded; try another --fourcc")
         fps = self._capture.get(cv2.CAP_PROP_FPS)
         code = int(self._capture.get(cv2.CAP_PROP_FOURCC))
         fourcc = code.to_bytes(4, "little").decode("ascii", "replace") if code > 0 else "?"
@@ -263,9 +317,10 @@ class CameraSource:
         self._black = self._black + 1 if picture[::16, ::16].mean() < BLACK_LEVEL else 0
         if not self._black and self._warning:
             self._warning = ""
+            log.info("camera %s gives bright pictures again", self._name, extra={"facts": {"event": "input-bright"}})
         elif self._black == BLACK_FRAMES:
-            self._warning = f"camera {self._spec} gives black pictures; open its shutter, or close the program that holds it"
-            log.warning("%s", self._warning)
+            self._warning = f"camera {self._name} gives black pictures; open its shutter, or close the program that holds it"
+            log.warning("%s", self._warning, extra={"facts": {"event": "input-black"}})
 
 
 def _device_of(spec: str) -> int | str:
@@ -282,19 +337,19 @@ def _device_of(spec: str) -> int | str:
 
 
 def _path_of(device: int | str) -> Path:
-    """Linux only."""
+    """On Linux; elsewhere a path where nothing is."""
     return Path(f"/dev/video{device}") if isinstance(device, int) else Path(device)
 
 
 def _check_device(spec: str, device: int | str) -> None:
     """Says what OpenCV does not: that there is no such device, or that it belongs to somebody else. Linux only."""
-    path = _path_of(device)
+    path, name = _path_of(device), spec.removeprefix("camera:")
     if sys.platform != "linux":
         return
     if not path.exists():
-        raise SourceError(f"camera {spec} does not exist; {_what_exists()}")
+        raise SourceError(f"camera {name} does not exist; {_what_exists()}")
     if not os.access(path, os.R_OK | os.W_OK):
-        raise SourceError(f"camera {spec} may not be used by this user; run `sudo usermod -aG video $USER` and log in again")
+        raise SourceError(f"camera {name} may not be used by this user; run `sudo usermod -aG video $USER` and log in again")
 
 
 def _what_exists() -> str:

@@ -20,6 +20,8 @@ class Grab:
     """When it was handed over, on the line's clock (the driver's own stamp where it gives one)."""
     media_ns: int
     """The source's own presentation time from its start."""
+    stands_in: bool = False
+    """It is in the place of a picture that did not come (``rt.capture.reconnect``): there is nobody in it."""
 
 
 class Source(Protocol):
@@ -31,12 +33,14 @@ class Source(Protocol):
     def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
         """Makes the source ready and says what was granted. Sound, where there is any, is published to ``audio``.
 
-        ``stop``: set when the line is to end; every wait inside the source must end with it. Raises ``SourceError``.
+        ``stop``: set when the line is to end; every wait inside the source must end with it. Raises ``SourceError``. After
+        ``SourceLostError`` and ``close`` it may be called again, and finds the same device.
         """
         ...
 
     def grab(self) -> Grab | None:
-        """Blocks until the next picture is there. None at the end or after ``stop``. Raises ``SourceError``."""
+        """Blocks until the next picture is there. None at the end or after ``stop``. Raises ``SourceError``; ``SourceLostError`` where it
+        may come back."""
         ...
 
     def retrieve(self, into: np.ndarray) -> None:

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import av
 import av.error
@@ -21,7 +23,7 @@ from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
-from rt.errors import NoVideoError, SourceError
+from rt.errors import NoVideoError, SourceError, SourceLostError
 from rt.frame import VideoFormat
 
 log = logging.getLogger(__name__)
@@ -73,7 +75,7 @@ class MediaSource:
 
     def __init__(self, spec: str, request: CaptureRequest, clock: Clock, *, reader: ReaderMaker | None = None) -> None:
         """``reader`` makes the stream of bytes that is read instead of opening ``spec``; ``spec`` is then its name in messages."""
-        self._spec = spec
+        self._spec = spec = place_of(spec)
         self._shown = shown(spec)
         self._request = request
         self._clock = clock
@@ -93,6 +95,7 @@ class MediaSource:
         self._decoded_total = 0
         self._missed = 0
         self._damaged = 0
+        self._broke = False
         scheme = re.match(r"([a-z]+)://", spec, re.IGNORECASE)
         self.is_live = reader is not None or (scheme is not None and scheme[1].lower() in LIVE_SCHEMES)
         self.live = request.realtime or self.is_live
@@ -101,6 +104,8 @@ class MediaSource:
 
     def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
         self._stop, self._audio_bus = stop, audio
+        # a time line begins now, the first or one after an outage
+        self._early, self._media_ns, self._decoded_total, self._broke = [], 0, 0, False
         self._container = self._open_container()
         if not self._container.streams.video:
             raise NoVideoError(f"{self._shown} has no video stream; give a file with pictures")
@@ -125,7 +130,11 @@ class MediaSource:
         if not self._first_ready:
             self._frame = next(self._frames, None)
         self._first_ready = False
-        if self._frame is None or self._stop.is_set():
+        if self._stop.is_set():
+            return None
+        if self._frame is None:
+            if self._may_come_back:
+                raise SourceLostError(f"{self._shown} went off the air; check whoever sends it, and the network")
             return None
         if not self.live:
             return Grab(self._zero_ns + self._media_ns, self._media_ns)
@@ -153,6 +162,12 @@ class MediaSource:
     def describe(self) -> dict[str, Any]:
         granted = "" if self._video is None else f"{self._video}"
         return {"spec": self._shown, "granted": granted, "missed": self._missed, "damaged": self._damaged}
+
+    @property
+    def _may_come_back(self) -> bool:
+        """An address that is on the air, and any that broke; bytes that were handed to us end once."""
+        is_address = self._reader is None and "://" in self._spec
+        return self._request.reconnect and is_address and (self.is_live or self._broke)
 
     # --- pace ---
 
@@ -247,8 +262,11 @@ class MediaSource:
             if not self._decoded_total:
                 raise SourceError(self._cannot_open(error)) from error
             log.warning("%s ends early: %s", self._shown, error.strerror)
+            self._broke = True
             for stream in streams:
-                yield from self._decode(stream.decode)
+                for frame in self._decode(stream.decode):
+                    frame.time_base = frame.time_base or stream.time_base  # what comes of no packet has none
+                    yield frame
 
     def _decode(self, decode: Callable[[], list[Any]]) -> list[Any]:
         try:
@@ -292,6 +310,13 @@ class MediaSource:
     def _shown_size(frame: av.VideoFrame) -> tuple[int, int]:
         turned = _rotation(frame) in (90, 270)
         return (frame.height, frame.width) if turned else (frame.width, frame.height)
+
+
+def place_of(spec: str) -> str:
+    """``file:`` addresses, as other programs hand them over, are paths; all else is as it is."""
+    if spec.lower().startswith("file://"):
+        return url2pathname(urlsplit(spec).path)
+    return spec[len("file:") :] if spec.lower().startswith("file:") else spec
 
 
 def _check_file(path: Path) -> None:

@@ -19,6 +19,8 @@ class CaptureRequest:
     """Four letters, as in MJPG."""
     loop: bool = False
     """Start a file again at its end."""
+    reconnect: bool = False
+    """An address whose stream ends was lost, and may come back; otherwise it was at its end."""
     realtime: bool = True
     """False reads a file as fast as it is taken, for a job that nobody watches."""
 

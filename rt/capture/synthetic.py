@@ -23,7 +23,7 @@ from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
 from rt.capture.request import CaptureRequest, parse_options
 from rt.clock import Clock
-from rt.errors import OptionError, SourceError
+from rt.errors import OptionError, SourceError, SourceLostError
 from rt.frame import VideoFormat
 
 ACCEPTED = {
@@ -33,6 +33,7 @@ ACCEPTED = {
     "stall": "AT_S:LENGTH_S",
     "frames": "NUMBER",
     "unplug": "AT_S",
+    "replug": "AT_S",
     "portrait": "PHOTO",
     "face": "PIXELS",
     "motion": "FACTOR",
@@ -70,6 +71,8 @@ class Parameters:
     """The camera ends after so many."""
     unplug_s: float | None = None
     """From when on it fails, as one whose cable was pulled out."""
+    replug_s: float | None = None
+    """From when on it can be opened again; None is never."""
     portrait: Path = Path(str(files("assets") / "portraits" / "astronaut.png"))
     face_px: float | None = None
     """Height of the face; None is 300 pixels at 720 rows, and in proportion."""
@@ -89,6 +92,7 @@ class Parameters:
                 _stall(options["stall"]) if "stall" in options else None,
                 int(_within("frames", options["frames"], 1)) if "frames" in options else None,
                 _within("unplug", options["unplug"], 0) if "unplug" in options else None,
+                _within("replug", options["replug"], 0) if "replug" in options else None,
                 Path(options["portrait"]) if "portrait" in options else cls().portrait,
                 _within("face", options["face"], 16, SIDE_MAX) if "face" in options else None,
                 _within("motion", options.get("motion", "1"), 0, MOTION_MAX),
@@ -122,21 +126,27 @@ class SyntheticSource:
         self._clock = clock
         self._stop = threading.Event()
         self._scene: AnimatedPortrait | None = None
-        self._start_ns = 0
+        self._start_ns: int | None = None  # of the first opening: it is the same camera afterwards
         self._index = -1
         self._captured_ns = 0
         self._missed = 0
 
     def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
         self._stop = stop
-        video = self._parameters.video
+        video, now_ns = self._parameters.video, self._clock.now_ns()
+        if self._start_ns is not None and self._is_unplugged((now_ns - self._start_ns) / 1e9):
+            raise self._unplugged()
         self._scene = AnimatedPortrait(
             self._parameters.portrait, video.width, video.height, self._parameters.face_px, self._parameters.motion
         )
-        self._start_ns = self._clock.now_ns()
+        if self._start_ns is None:
+            self._start_ns = self._clock.now_ns()
+        else:  # pictures were made meanwhile, and seen by nobody
+            self._index = (now_ns - self._start_ns) // video.period_ns
         return video
 
     def grab(self) -> Grab | None:
+        assert self._start_ns is not None
         period_ns = self._parameters.video.period_ns
         newest = (self._clock.now_ns() - self._start_ns) // period_ns
         following = self._after_stall(self._index + 1)
@@ -144,8 +154,8 @@ class SyntheticSource:
         self._index = max(following, newest)
         if self._parameters.frames is not None and self._index >= self._parameters.frames:
             return None
-        if self._parameters.unplug_s is not None and self._index * period_ns >= self._parameters.unplug_s * 1e9:
-            raise SourceError("the synthetic camera was unplugged, as its SPEC says; choose another input, or leave unplug out")
+        if self._is_unplugged(self._index * period_ns / 1e9):
+            raise self._unplugged()
         self._captured_ns = self._start_ns + self._index * period_ns
         if not self._clock.wait_until(self._captured_ns, self._stop):
             return None
@@ -162,6 +172,14 @@ class SyntheticSource:
 
     def describe(self) -> dict[str, Any]:
         return {"spec": self._spec, "granted": f"synthetic camera {self._parameters.video}", "missed": self._missed}
+
+    def _is_unplugged(self, at_s: float) -> bool:
+        out_s, in_s = self._parameters.unplug_s, self._parameters.replug_s
+        return out_s is not None and at_s >= out_s and (in_s is None or at_s < in_s)
+
+    @staticmethod
+    def _unplugged() -> SourceLostError:
+        return SourceLostError("the synthetic camera was unplugged, as its SPEC says; choose another input, or leave unplug out")
 
     def _after_stall(self, index: int) -> int:
         """The first index at or after ``index`` that does not fall into the stall."""

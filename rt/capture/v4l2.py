@@ -6,9 +6,9 @@ import fcntl
 import os
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 CAPTURE = 1
@@ -50,22 +50,70 @@ class V4l2Device:
     path: str
     modes: tuple[tuple[int, int, float, str], ...]
     """(width, height, fps, four letters)."""
+    bus: str = ""
+    """Where it is plugged in, as in ``usb-0000:00:14.0-2``."""
+    link: str = ""
+    """A path that is the same device's whatever its number is next time (udev makes it); empty where there is none."""
 
 
-def devices() -> list[V4l2Device]:
+LINKS = (Path("/dev/v4l/by-id"), Path("/dev/v4l/by-path"))
+"""Where udev names devices: by maker, kind and serial number, else by the plug they are in."""
+
+
+def devices(dev: Path = Path("/dev")) -> list[V4l2Device]:
     """All that can capture, by index. A device that cannot be opened is left out."""
-    numbers = sorted(int(m[1]) for p in Path("/dev").glob("video*") if (m := re.fullmatch(r"video(\d+)", p.name)))
-    found = (_examine(number) for number in numbers)
+    numbers = sorted(int(m[1]) for p in dev.glob("video*") if (m := re.fullmatch(r"video(\d+)", p.name)))
+    found = (_examine(number, dev / f"video{number}") for number in numbers)
     return [device for device in found if device is not None]
 
 
-def _examine(number: int) -> V4l2Device | None:
-    path = f"/dev/video{number}"
+def device_at(path: Path) -> V4l2Device | None:
+    """What is there now; None where nothing can be captured from."""
+    number = re.search(r"(\d+)$", os.path.realpath(path))
+    return _examine(int(number[1]) if number else -1, path)
+
+
+def _examine(number: int, path: Path) -> V4l2Device | None:
     try:
-        with asking(path) as ask:
-            return read_device(number, path, ask)
+        with asking(str(path)) as ask:
+            device = read_device(number, str(path), ask)
     except OSError:
         return None
+    return None if device is None else replace(device, link=link_to(path))
+
+
+def link_to(path: Path, rooms: Sequence[Path] = LINKS) -> str:
+    """The lasting name of the device at ``path``, or an empty text."""
+    for room in rooms:
+        for link in sorted(room.glob("*")):
+            if os.path.realpath(link) == os.path.realpath(path):
+                return str(link)
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A camera that was used, as it is told from others when it is plugged in again."""
+
+    name: str
+    bus: str
+    link: str
+    others: frozenset[str]
+    """Where others of its name were plugged in meanwhile."""
+
+    @classmethod
+    def of(cls, device: V4l2Device, present: Iterable[V4l2Device]) -> Known:
+        others = frozenset(other.bus for other in present if other.name == device.name and other.bus != device.bus)
+        return cls(device.name, device.bus, device.link, others)
+
+    def among(self, present: Sequence[V4l2Device]) -> V4l2Device | None:
+        """The same by its lasting name, else one of its name where it was, else one of its name in a plug that was free.
+
+        Of two cameras of a kind without serial numbers one has the name for both, and the other gets it when that is unplugged: what was
+        somewhere else all the time is never taken.
+        """
+        same = [device for device in present if device.name == self.name and device.bus not in self.others]
+        return max(same, key=lambda device: (bool(self.link) and device.link == self.link, device.bus == self.bus), default=None)
 
 
 @contextmanager
@@ -80,16 +128,17 @@ def asking(path: str) -> Iterator[Ask]:
 
 def read_device(number: int, path: str, ask: Ask) -> V4l2Device | None:
     """What a driver says of itself; None where it cannot capture (an output, a metadata node). Raises OSError as ``ask`` does."""
-    name, capabilities = parse_capability(ask(QUERYCAP, bytes(CAPABILITY.size)))
+    name, bus, capabilities = parse_capability(ask(QUERYCAP, bytes(CAPABILITY.size)))
     if not capabilities & CAN_CAPTURE:
         return None
-    return V4l2Device(number, name, path, tuple(_modes(ask)))
+    return V4l2Device(number, name, path, tuple(_modes(ask)), bus)
 
 
-def parse_capability(data: bytes) -> tuple[str, int]:
-    """The card's name, and what this very node can do."""
-    _, card, _, _, whole, node = CAPABILITY.unpack(data)
-    return card.split(b"\0")[0].decode("utf-8", "replace"), node if whole & HAS_DEVICE_CAPS else whole
+def parse_capability(data: bytes) -> tuple[str, str, int]:
+    """The card's name, where it is plugged in, and what this very node can do."""
+    _, card, bus, _, whole, node = CAPABILITY.unpack(data)
+    name, place = (field.split(b"\0")[0].decode("utf-8", "replace") for field in (card, bus))
+    return name, place, node if whole & HAS_DEVICE_CAPS else whole
 
 
 def _modes(ask: Ask) -> Iterator[tuple[int, int, float, str]]:

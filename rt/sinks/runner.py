@@ -162,7 +162,9 @@ class SinkRunner:
         return None if deadline_ns is None else max(0.0, (deadline_ns - self._clock.now_ns()) / 1e9)
 
     def _tries_succeeded(self) -> None:
-        self._reconnects += self._tries > 0
+        if self._tries:
+            self._reconnects += 1
+            self._say(logging.WARNING, f"{self.sink.name} is on again", event="output-on", tries=self._tries)
         self._tries = 0
         self._become(SinkState.ON)
 
@@ -173,15 +175,19 @@ class SinkRunner:
         self.error = error
         self.retry_at_ns = self._clock.now_ns() + pause_s * 1_000_000_000
         self._become(SinkState.RETRYING)
-        log.warning("%s; next try in %d s", str(error), pause_s, extra={"sink": self.sink.name})
+        self._say(logging.WARNING, f"{error}; next try in {pause_s} s", event="output-retrying", why=str(error), retry_in_s=pause_s)
         for frame in self._box.drain():
             self._lose(frame)
         return self._clock.wait_until(self.retry_at_ns, self._hurry)
 
     def _fail(self, error: SinkError) -> None:
         self.error = error
-        log.error("%s", str(error), extra={"sink": self.sink.name})  # its text: whoever keeps log records would keep the whole line
+        self._say(logging.ERROR, str(error), event="output-failed", why=str(error))
         self._become(SinkState.FAILED)
+
+    def _say(self, level: int, text: str, **facts: Any) -> None:
+        """Texts alone: whoever keeps a log record of the error would keep the whole line."""
+        log.log(level, "%s", text, extra={"sink": self.sink.name, "facts": {**facts, "output": self.sink.name}})
 
     def _become(self, state: SinkState) -> None:
         if state is not SinkState.RETRYING:

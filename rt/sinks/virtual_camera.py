@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 
+from rt.capture.holders import used_by
 from rt.clock import Clock
-from rt.errors import SinkError
+from rt.errors import SinkError, SinkRetryError
 from rt.frame import Frame, VideoFormat
+from rt.sinks.virtual_devices import virtual_devices
 
 REPEAT_AFTER_NS = 500_000_000
 """A reader that gets nothing for longer shows a black picture or gives up."""
@@ -53,8 +56,9 @@ class VirtualCameraSink:
                 *self._size, video.fps, fmt=pyvirtualcam.PixelFormat.I420, device=self._device, backend=self._backend
             )
         except (RuntimeError, ValueError) as error:
-            mend = DRIVERS.get(platform.system(), "install a virtual camera driver")
-            raise SinkError(f"no virtual camera could be opened ({_one_line(error)}); {mend}") from error
+            mend = _mend(self._device)
+            kind = SinkRetryError if self._described else SinkError  # what worked before may be back soon
+            raise kind(f"no virtual camera could be opened ({_one_line(error)}); {mend}") from error
         self._described = f"{self._camera.device} {self._size[0]}x{self._size[1]} through {self._camera.backend}"
 
     def write(self, frame: Frame) -> None:
@@ -83,8 +87,18 @@ class VirtualCameraSink:
         try:
             self._camera.send(self._i420)
         except (RuntimeError, OSError) as error:
-            raise SinkError(f"the virtual camera {self._described} stopped taking pictures: {_one_line(error)}; start again") from error
+            raise SinkRetryError(f"the virtual camera {self._described} stopped taking pictures: {_one_line(error)}") from error
         self._sent_ns = self._clock.now_ns()
+
+
+def _mend(device: str | None) -> str:
+    """What to do where ``device``, or any, could not be opened."""
+    there = virtual_devices() if platform.system() == "Linux" else ()
+    if not there:
+        return DRIVERS.get(platform.system(), "install a virtual camera driver")
+    clause = used_by(Path(device)) if device else ""
+    names = ", ".join(one.title for one in there)
+    return f"{clause}; close it there, or choose another device" if clause else f"choose one that no other program sends to: {names}"
 
 
 def _one_line(error: Exception) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker
@@ -12,11 +13,14 @@ from app.gui.cards.card import Bench, Card, changed, note, show_note
 from app.gui.fields import Choice, Combo, fill, select
 from app.gui.flow import Flow
 from app.gui.live import LiveState, Pulse
+from app.gui.outage import lost_text
+from app.gui.told import told
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.settings import InputSettings, Settings
-from rt.address import shown
+from rt.address import HIDDEN, shown
 from rt.capture.camera import CameraInfo, CameraMode, list_cameras
+from rt.sinks.virtual_devices import virtual_devices
 
 SYNTHETIC = "synthetic:size=1280x720,fps=30"
 
@@ -33,6 +37,8 @@ class CameraCard(Card):
         self._input = InputSettings()
         self._cameras: tuple[CameraInfo, ...] = ()
         self._choose_first = choose
+        self.remembered: Callable[[str], InputSettings | None] = lambda spec: None
+        """How a camera was set when it was used last."""
         self.camera, self.mode = Combo(), Combo()
         self.camera.setAccessibleName(tr("Camera"))
         self.camera.activated.connect(self._choose)
@@ -61,7 +67,11 @@ class CameraCard(Card):
     def take(self, spec: str) -> None:
         """A camera, a file or an address that the person gave."""
         self._choose_first = False
-        self.changed.emit(changed("input", spec=spec, width=None, height=None, fps=None, fourcc=None))
+        kept = self.remembered(spec)
+        if kept is None:
+            self.changed.emit(changed("input", spec=spec, width=None, height=None, fps=None, fourcc=None))
+        else:
+            self.changed.emit(lambda settings: settings.model_copy(update={"input": kept}))
 
     def show_settings(self, settings: Settings) -> None:
         self._input = settings.input
@@ -76,24 +86,32 @@ class CameraCard(Card):
         granted = tr("Granted: {mode}").format(mode=pulse.source.get("granted") or pulse.video)
         asked = asked_text(pulse.source.get("asked") or {})
         show_note(self.granted, "\n".join([tr("Asked: {mode}").format(mode=asked), granted] if asked else [granted]))
-        show_note(self.warning, str(pulse.source.get("warning", "")))
+        lost = pulse.source.get("lost")
+        show_note(self.warning, lost_text(lost) if lost else told(pulse.source.get("warning", "")))
 
     def _offer(self, cameras: list[CameraInfo]) -> None:
         self._cameras = tuple(cameras)
-        if cameras and self._choose_first:
-            self.take(cameras[0].path)
+        first = next((camera for camera in cameras if camera.path not in self._not_of_glass()), None)
+        if first is not None and self._choose_first:
+            self.take(first.spec)
         self._show()
+
+    @staticmethod
+    def _not_of_glass() -> set[str]:
+        """What other programs send: taken where it is chosen, and not by itself."""
+        return {device.place for device in virtual_devices()}
 
     def _show(self) -> None:
         """A camera that is asked for by number or name is shown as that camera."""
         mine = self._mine()
         spec = self._input.spec
-        known = [Choice(camera.path, camera.name) for camera in self._cameras]
-        value = mine.path if mine else spec if spec.startswith("synthetic:") else ELSEWHERE
+        known = [Choice(camera.spec, camera.name) for camera in self._cameras]
+        value = mine.spec if mine else spec if spec.startswith("synthetic:") else ELSEWHERE
         synthetic = value if value.startswith("synthetic:") else SYNTHETIC
         last = [Choice(synthetic, tr("Synthetic camera")), Choice(ELSEWHERE, tr("File or address"))]
-        if not mine and value == ELSEWHERE and spec.startswith("/dev/video"):
-            known.append(Choice(spec, tr("{camera} (not plugged in)").format(camera=spec)))
+        if not mine and value == ELSEWHERE and spec.startswith("/dev/"):
+            name = Path(spec).name if spec.startswith("/dev/v4l/") else spec
+            known.append(Choice(spec, tr("{camera} (not plugged in)").format(camera=name)))
             value = spec
         fill(self.camera, [*known, *last], value)
         elsewhere = value == ELSEWHERE
@@ -128,7 +146,7 @@ class CameraCard(Card):
         spec = self._input.spec
         wanted = spec.removeprefix("camera:")
         for camera in self._cameras:
-            if wanted in (camera.path, str(camera.index)) or wanted.casefold() == camera.name.casefold():
+            if wanted in (camera.path, camera.link, str(camera.index)) or wanted.casefold() == camera.name.casefold():
                 return camera
         return None
 
@@ -146,14 +164,26 @@ class CameraCard(Card):
         self.changed.emit(changed("input", width=width, height=height, fps=fps, fourcc=fourcc))
 
     def _enter(self) -> None:
-        spec = self.place.text().strip()
-        if spec and spec != shown(self._input.spec):
+        spec = typed(self.place.text())
+        if not spec or spec == shown(self._input.spec):
+            return
+        if HIDDEN in spec:
+            self.said.emit(tr("The hidden part of the address is not known any more: type the whole address."))
+        else:
             self.take(spec)
 
     def _ask_for_file(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, tr("Choose a video"))
         if name:
             self.take(name)
+
+
+def typed(text: str) -> str:
+    """What is meant by what was typed or pasted: file managers quote paths, and ``~`` is the home folder."""
+    spec = text.strip()
+    if len(spec) > 1 and spec[0] == spec[-1] and spec[0] in "'\"":
+        spec = spec[1:-1]
+    return str(Path(spec).expanduser()) if spec.startswith("~") else spec
 
 
 def mode_text(mode: CameraMode) -> str:

@@ -8,6 +8,7 @@ from app.gui.cards.card import Bench, note, show_note
 from app.gui.cards.part import PartCard
 from app.gui.fields import Choice, ChoiceField, Field, SidesField, SliderField, SwitchField
 from app.gui.live import LiveState, Pulse
+from app.gui.told import told
 from app.gui.words import later, tr
 from app.gui.worker import shown_error
 from app.settings import Settings
@@ -87,7 +88,7 @@ class FramingCard(PartCard):
             self._ask()  # a camera that was not there may be there now
 
     def show_pulse(self, pulse: Pulse) -> None:
-        granted = [tr("Exposure: {what}").format(what=pulse.source["exposure"])] if "exposure" in pulse.source else []
+        granted = [tr("Exposure: {what}").format(what=told(pulse.source["exposure"]))] if "exposure" in pulse.source else []
         size = [tr("Its size now: {mode}").format(mode=pulse.video)] if "framing" in pulse.source else []
         show_note(self.granted, "\n".join(granted + size))
 

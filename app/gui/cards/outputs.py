@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,9 +16,11 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QLabel, QLineEdit,
 
 from app.addresses import Address, AddressBook
 from app.gui.cards.card import Bench, Card, changed, note, row, show_note
-from app.gui.fields import Choice, ChoiceField
+from app.gui.fields import Choice, ChoiceField, Combo, fill
 from app.gui.flow import Flow
+from app.gui.icons import icon
 from app.gui.live import Change, Light, LiveState, Pulse
+from app.gui.told import told
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.outputs import OutputKind
@@ -28,6 +30,7 @@ from rt.sinks.runner import SinkState
 
 if TYPE_CHECKING:
     from app.doctor import Finding
+    from rt.sinks.virtual_devices import VirtualDevice
 
 
 COMMAND = re.compile(r"`([^`]+)`")
@@ -47,7 +50,7 @@ class OutputRow(QFrame):
         self.title = title
         self.switch = QCheckBox(title)
         self.switch.setAccessibleName(title)
-        self.switch.clicked.connect(switched)
+        self.switch.clicked.connect(lambda on: switched(on))
         self.light = QLabel()
         self.light.setObjectName("light")
         self.words = note()
@@ -82,6 +85,11 @@ class OutputsCard(Card):
         self._output = OutputSettings()
         self.virtual_camera = OutputRow(bench, tr("Virtual camera"), self._switch_camera)
         self.record = OutputRow(bench, tr("Record"), self._switch_record)
+        self.device = Combo()
+        self.device.setAccessibleName(tr("Device of the virtual camera"))
+        self.device.activated.connect(self._choose_device)
+        self._device = ""  # that was chosen last, an empty text for any
+        self._devices: tuple[VirtualDevice, ...] = ()
         self.file = note()
         self.driver, self.mend = note(), note()
         self.copy = QPushButton(tr("Copy the command"))
@@ -95,6 +103,7 @@ class OutputsCard(Card):
         column.addLayout(Flow(self.copy, self.again))
         self._command = ""
         self.column.addWidget(self.virtual_camera)
+        self.column.addWidget(self.device)
         self.column.addWidget(self.driver)
         self.column.addWidget(self.mending)
         self.column.addWidget(self.record)
@@ -110,20 +119,26 @@ class OutputsCard(Card):
     def look(self) -> None:
         """For the driver of the virtual camera, behind."""
 
-        def look() -> Finding:
+        def look() -> tuple[Finding, tuple[VirtualDevice, ...]]:
             from app.doctor import virtual_camera
+            from rt.sinks.virtual_devices import virtual_devices
 
-            return virtual_camera()
+            return virtual_camera(), virtual_devices()
 
-        self.bench.worker("devices").run(look, self.show_driver, lambda error: show_note(self.driver, shown_error(error)))
+        def failed(error: BaseException) -> None:
+            show_note(self.driver, shown_error(error))
 
-    def show_driver(self, finding: Finding) -> None:
+        self.bench.worker("devices").run(look, lambda found: self.show_driver(*found), failed)
+
+    def show_driver(self, finding: Finding, devices: Sequence[VirtualDevice] = ()) -> None:
         """What there is, and where nothing is, how that is mended."""
+        self._devices = tuple(devices)
+        self._show_devices()
         missing = str(finding.state) != "ok"
         self.driver.setObjectName("warn" if missing else "muted")
         self.driver.style().polish(self.driver)
-        show_note(self.driver, tr("Driver: {text}").format(text=finding.what))
-        show_note(self.mend, finding.mend)
+        show_note(self.driver, tr("Driver: {text}").format(text=told(finding.what)))
+        show_note(self.mend, told(finding.mend))
         self._command = " && ".join(COMMAND.findall(finding.mend))
         self.mending.setVisible(bool(finding.mend))
         self.copy.setVisible(bool(self._command))
@@ -135,6 +150,9 @@ class OutputsCard(Card):
     def show_settings(self, settings: Settings) -> None:
         self._output = settings.output
         self.virtual_camera.switch.setChecked(settings.output.virtual_camera is not None)
+        if settings.output.virtual_camera is not None:
+            self._device = settings.output.virtual_camera
+        self._show_devices()
         self.record.switch.setChecked(settings.output.record is not None)
         show_note(self.file, str(settings.output.record or ""))
 
@@ -151,8 +169,22 @@ class OutputsCard(Card):
         self.record.show_light(by_kind.get(OutputKind.RECORD))
         show_note(self.file, pulse.recording or str(self._output.record or ""))
 
+    def _show_devices(self) -> None:
+        """Where there is a choice."""
+        choices = [Choice("", tr("The first one free")), *(Choice(one.place, one.title) for one in self._devices)]
+        if self._device not in {choice.value for choice in choices}:
+            choices.append(Choice(self._device, tr("{device} (not there)").format(device=self._device)))
+        fill(self.device, choices, self._device)
+        self.device.setVisible(len(choices) > 2 or bool(self._device))
+
+    def _choose_device(self, at: int) -> None:
+        """It is what the switch means from now on; where that is on, at once."""
+        self._device = self.device.itemData(at)
+        if self._output.virtual_camera is not None:
+            self._switch_camera(True)
+
     def _switch_camera(self, on: bool) -> None:
-        self.changed.emit(changed("output", virtual_camera="" if on else None))
+        self.changed.emit(changed("output", virtual_camera=self._device if on else None))
 
     def _switch_record(self, on: bool) -> None:
         self._record_to(new_recording(self._folder()) if on else None)
@@ -196,7 +228,12 @@ class StreamsCard(Card):
         self.column.addLayout(self._lines)
         self.url, self.name = QLineEdit(), QLineEdit()
         self.url.setPlaceholderText("rtmp://server/app/key")
-        self.url.setEchoMode(QLineEdit.EchoMode.PasswordEchoOnEdit)
+        self.reveal = self.url.addAction(icon("eye", bench.theme().muted, side=18), QLineEdit.ActionPosition.TrailingPosition)
+        self.reveal.setText(tr("Show what is typed"))
+        self.reveal.setToolTip(tr("Show what is typed"))
+        self.reveal.setCheckable(True)
+        self.reveal.toggled.connect(self._show_typed)
+        self._show_typed(False)  # whoever streams the screen would stream the key
         self.url.setAccessibleName(tr("Address to stream to"))
         self.name.setPlaceholderText(tr("Name, to keep it"))
         self.name.setAccessibleName(tr("Name, to keep it"))
@@ -299,8 +336,12 @@ class StreamsCard(Card):
         else:
             self._added(url)
 
+    def _show_typed(self, on: bool) -> None:
+        self.url.setEchoMode(QLineEdit.EchoMode.Normal if on else QLineEdit.EchoMode.Password)
+
     def _added(self, url: str, entry: Address | None = None) -> None:
         show_note(self.hint, "")
+        self.reveal.setChecked(False)
         self.url.clear()
         self.name.clear()
         if entry is not None:
@@ -316,7 +357,7 @@ class StreamsCard(Card):
             self.bench.worker("addresses").run(partial(self._book.remove, place.title), lambda _: self._read(), self._refuse)
 
     def _refuse(self, error: BaseException) -> None:
-        show_note(self.hint, shown_error(error))
+        show_note(self.hint, told(shown_error(error)))
         self._show()
 
 
@@ -338,9 +379,9 @@ def _without(url: str | None) -> Change:
 def light_text(light: Light) -> str:
     """How an output fares, in words."""
     if light.state is SinkState.RETRYING:
-        return tr("Reconnecting in {seconds} s: {reason}").format(seconds=light.retry_in_s or 0, reason=light.error)
+        return tr("Reconnecting in {seconds} s: {reason}").format(seconds=light.retry_in_s or 0, reason=told(light.error))
     if light.state is SinkState.FAILED:
-        return tr("Stopped: {reason}").format(reason=light.error)
+        return tr("Stopped: {reason}").format(reason=told(light.error))
     return {SinkState.ON: tr("On"), SinkState.OPENING: tr("Opening…")}.get(light.state, tr("Off"))
 
 

@@ -23,6 +23,7 @@ from app.gui.worker import shown_error
 from app.presets import Preset, Presets
 from app.settings import Settings
 from app.studio import free_place
+from rt.address import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +67,14 @@ class PresetsCard(Card):
         self.save = QPushButton(tr("Save"))
         self.save.clicked.connect(self._save)
         self.with_face, self.with_camera = QCheckBox(tr("with the face")), QCheckBox(tr("with the camera"))
+        self.with_people = QCheckBox(tr("with who wears what"))
         self.with_outputs = QCheckBox(tr("with the outputs, without their keys"))
         self.bring = QPushButton(tr("Import…"))
         self.bring.clicked.connect(self._ask_for_import)
         self.column.addLayout(self._holder)
         self.column.addWidget(self.hint)
         self.column.addLayout(row(self.name, self.save))
-        for box in (self.with_face, self.with_camera, self.with_outputs):
+        for box in (self.with_face, self.with_people, self.with_camera, self.with_outputs):
             self.column.addWidget(box)
         self.column.addLayout(Flow(self.bring))
         self._lay_out_comparing()
@@ -110,14 +112,18 @@ class PresetsCard(Card):
 
     def save_as(self, name: str, *, replace: bool = False) -> None:
         settings = self._settings
-        face, camera, output = self.with_face.isChecked(), self.with_camera.isChecked(), self.with_outputs.isChecked()
+        face, people = self.with_face.isChecked(), self.with_people.isChecked()
+        camera, output = self.with_camera.isChecked(), self.with_outputs.isChecked()
 
-        def save() -> None:
-            names = self._names_of(settings.output.streams) if output else ()
-            preset = Preset.of(settings, source=face, input=camera, output=output, addresses=names, gallery=self._gallery)
+        def save() -> list[str]:
+            names = self._names_of(settings.output.streams) if output else {}
+            preset = Preset.of(
+                settings, source=face, people=people, input=camera, output=output, addresses=tuple(names.values()), gallery=self._gallery
+            )
             self._presets.save(name, preset, replace=replace)
+            return [shown(url) for url in settings.output.streams if output and url not in names]
 
-        self._run(save, lambda _: self._saved(), partial(self._not_saved, name, replace))
+        self._run(save, self._saved, partial(self._not_saved, name, replace))
 
     def import_file(self, file: Path, *, replace: bool = False) -> None:
         def refused(error: BaseException) -> None:
@@ -137,17 +143,25 @@ class PresetsCard(Card):
         """The keyring may ask the person something, so streams' addresses are fetched here."""
         preset = self._presets.load(name)
         with_parts = preset.applied(Settings(), self._book.url, self._gallery)
-        parts = {part: getattr(with_parts, part) for part in ("look", "source", "input", "output") if getattr(preset, part) is not None}
+        parts = {
+            part: getattr(with_parts, part)
+            for part in ("look", "source", "people", "input", "output")
+            if getattr(preset, part) is not None
+        }
         record = with_parts.output.record
         if record is not None and not record.is_absolute():  # of another machine
             record = videos() / record
             parts["output"] = with_parts.output.model_copy(update={"record": record})
         if record is not None and record.exists():
             parts["output"] = with_parts.output.model_copy(update={"record": free_place(record)})
-        return lambda settings: settings.model_copy(update=parts)
+        source = parts.get("source")
+        return lambda settings: (settings if source is None else settings.wearing(source)).model_copy(update=parts)
 
-    def _names_of(self, streams: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(entry.name for entry in self._book.entries() if self._book.url(entry.name) in streams)
+    def _names_of(self, streams: tuple[str, ...]) -> dict[str, str]:
+        """Whole address → its name in the book. The keyring is asked for those alone that it may be."""
+        places = set(map(shown, streams))
+        known = {self._book.url(entry.name): entry.name for entry in self._book.entries() if entry.shown in places}
+        return {url: known[url] for url in streams if url in known}
 
     # --- what comes back ---
 
@@ -155,9 +169,12 @@ class PresetsCard(Card):
         self.changed.emit(change)
         self.chosen.emit(name)
 
-    def _saved(self) -> None:
+    def _saved(self, nameless: list[str]) -> None:
         self.name.clear()
         self.read()
+        if nameless:
+            words = tr("Saved without {addresses}: only an address that was given a name is kept with a preset.")
+            self.offered.emit(words.format(addresses=", ".join(nameless)), "", None)
 
     def _not_saved(self, name: str, replace: bool, error: BaseException) -> None:
         if not replace and name in self.lines:
