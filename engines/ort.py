@@ -13,14 +13,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 import psutil
 
 from engines.device.cuda_probe import current_gpu
+from engines.device.cuda_runtime import CudaCalls, SideStream, cuda_runtime
+from engines.device.memory import CUDA, HOST, Place
 from engines.errors import CacheError, DeviceError, ModelError
-from engines.session import Runtime, TensorSpec, register_runtime, warm_up
+from engines.session import Runtime, TensorSpec, fitting, register_runtime, warm_up
 
 DTYPES = {
     "tensor(float)": np.float32,
@@ -34,7 +37,13 @@ DTYPES = {
 }
 """ONNX Runtime's names of element types that models for faces use."""
 
-CPU = "CPUExecutionProvider"
+CPU, ON_CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+DEVICES = {CPU: (HOST, "cpu"), ON_CUDA: (CUDA, "cuda")}
+"""Providers that work where arrays lie: in which memory, and ONNX Runtime's name of it."""
+
+NOT_WAITED_FOR = "disable_synchronize_execution_providers"
+"""Entry of a run: it returns when its work is given. From onnxruntime_run_options_config_keys.h."""
 
 CACHED_MIN = 16_000_000
 """Bytes of a model from which its optimised graph is kept. Inswapper's size, 554 MB, opens in 4.4 s instead of 6.9, two thirds
@@ -61,7 +70,7 @@ class Provider:
 
 PROVIDERS = {
     "ort": Provider(CPU, "onnxruntime", "nothing"),
-    "ort-cuda": Provider("CUDAExecutionProvider", "onnxruntime-gpu", "an NVIDIA GPU, its driver, CUDA 13 and cuDNN 9"),
+    "ort-cuda": Provider(ON_CUDA, "onnxruntime-gpu", "an NVIDIA GPU, its driver, CUDA 13 and cuDNN 9"),
     "ort-directml": Provider("DmlExecutionProvider", "onnxruntime-directml", "Windows and a DirectX 12 GPU"),
     "ort-coreml": Provider("CoreMLExecutionProvider", "onnxruntime", "macOS"),
     "ort-openvino": Provider("OpenVINOExecutionProvider", "onnxruntime-openvino", "an Intel processor or GPU"),
@@ -81,13 +90,19 @@ class OrtSession:
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
         before = _resident_bytes()
         session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
-        session = session or _open(_given(path), str(path), _options(threads), provider)
-        self._take(session, path.name, provider, max(path.stat().st_size, _resident_bytes() - before))
+        self._side = _side_stream() if provider == ON_CUDA else None
+        try:
+            session = session or _open(_given(path), str(path), _options(threads), provider, self._side)
+            self._take(session, path.name, provider, max(path.stat().st_size, _resident_bytes() - before))
+        except BaseException:  # raised on: no stream is left behind
+            self.close()
+            raise
 
     @classmethod
     def from_bytes(cls, model: bytes, name: str, *, threads: int = 1) -> OrtSession:
         """A model in memory, on the processor. ``name``: for messages."""
         session = cls.__new__(cls)
+        session._side = None
         session._take(_open(model, name, _options(threads), CPU), name, CPU, len(model))
         return session
 
@@ -102,6 +117,9 @@ class OrtSession:
         self._memory_bytes = memory_bytes if provider == CPU else None
         self._names = [spec.name for spec in self.outputs]
         self._name = name
+        self._memory, self._device = DEVICES.get(provider, ("", ""))
+        self._given_only = ort.RunOptions()
+        self._given_only.add_run_config_entry(NOT_WAITED_FOR, "1")
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """See ``Session.run``; names, element types and shapes are checked by ONNX Runtime."""
@@ -115,6 +133,35 @@ class OrtSession:
             raise ModelError(f"{self._name} was given {given}; it takes {taken}: {error}") from error
         return dict(zip(self._names, results, strict=True))
 
+    def works_in(self, memory: str) -> bool:
+        """See ``engines.session.RunsInPlace``."""
+        return memory == self._memory and (memory == HOST or self._side is not None)
+
+    def run_into(self, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+        """See ``engines.session.RunsInPlace``: inputs and outputs are bound to the arrays' addresses."""
+        if self._session is None:
+            raise ModelError(f"the session of {self._name} is closed; open it again")
+        given, wanted = fitting(self._name, self.inputs, self.outputs, feeds, results)
+        binding, number = self._session.io_binding(), self._side.gpu if self._side else 0
+        for name, place in given.items():
+            binding.bind_input(name, self._device, number, place.dtype.type, place.shape, place.address)
+        for name, place in wanted.items():
+            binding.bind_output(name, self._device, number, place.dtype.type, place.shape, place.address)
+        try:
+            self._run_bound(self._session, binding, given)
+        except DeviceError:
+            raise
+        except Exception as error:  # as in run
+            raise ModelError(f"{self._name} cannot be run on what it was given: {error}") from error
+
+    def _run_bound(self, session: ort.InferenceSession, binding: ort.IOBinding, given: Mapping[str, Place]) -> None:
+        if self._side is None:
+            session.run_with_iobinding(binding)
+            return
+        asked = next((place.stream for place in given.values() if place.stream is not None), None)
+        with self._side.among(asked):
+            session.run_with_iobinding(binding, self._given_only)
+
     def warm_up(self) -> None:
         warm_up(self)
 
@@ -126,15 +173,20 @@ class OrtSession:
 
     def close(self) -> None:
         self._session = None
+        side, self._side = self._side, None
+        if side is not None:
+            side.close()
 
 
 def _resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider: str) -> ort.InferenceSession:
+def _open(
+    model: str | bytes, where: str, options: ort.SessionOptions, provider: str, side: SideStream | None = None
+) -> ort.InferenceSession:
     try:
-        return ort.InferenceSession(model, options, providers=[_placed(provider)])
+        return ort.InferenceSession(model, options, providers=[_placed(provider, side)])
     except Exception as error:  # the binding raises classes of its own, all straight from Exception
         raise ModelError(f"{where} cannot be opened as an ONNX model: {error}; fetch or convert it again") from error
 
@@ -148,9 +200,20 @@ def _given(path: Path) -> str | bytes:
     return str(path)
 
 
-def _placed(provider: str) -> str | tuple[str, dict[str, int]]:
-    """On the GPU that the calling thread means, where there are several."""
-    return (provider, {"device_id": current_gpu()}) if provider == PROVIDERS["ort-cuda"].name else provider
+def _side_stream() -> SideStream | None:
+    """None where CUDA's own package is not here: ONNX Runtime works without, and takes arrays of the host alone."""
+    try:
+        return SideStream(CudaCalls(cuda_runtime()))
+    except DeviceError as error:
+        log.info("networks on ONNX Runtime take what they work on by way of the host: %s", error)
+        return None
+
+
+def _placed(provider: str, side: SideStream | None) -> str | tuple[str, dict[str, str]]:
+    """On the GPU that the calling thread means, where there are several, and on a stream of ours. ONNX Runtime takes options as text."""
+    if provider != ON_CUDA:
+        return provider
+    return provider, {"device_id": str(current_gpu()), **({"user_compute_stream": str(side.handle)} if side else {})}
 
 
 def _named(tensors: Iterable[tuple[str, np.dtype, tuple[int | str, ...]]]) -> str:
