@@ -48,6 +48,12 @@ def place_of(array: Any) -> Place:
     return place
 
 
+def address_of(array: Any) -> int:
+    """Of its first element, wherever that lies; its rows may be apart."""
+    said = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
+    return int(said["data"][0])
+
+
 def _is_contiguous(place: Place, strides: tuple[int, ...] | None) -> bool:
     step = place.dtype.itemsize
     if 0 in place.shape:
@@ -101,11 +107,11 @@ class ApartArray:
 
     def get(self) -> np.ndarray:
         """A copy that the processor may read."""
-        self._ledger.down.append(self.nbytes)
+        self._ledger.came_down(self.nbytes)
         return self._memory.copy()
 
     def set(self, values: np.ndarray) -> None:
-        self._ledger.up.append(self.nbytes)
+        self._ledger.went_up(self.nbytes)
         np.copyto(self._memory, values)
 
     def view(self, dtype: Any) -> ApartArray:
@@ -131,8 +137,18 @@ class ApartArray:
 
 
 class Ledger:
-    """What was brought over, bytes, in order."""
+    """What was brought over, bytes, in order. Written by the thread that does the device's work."""
 
     def __init__(self) -> None:
         self.up: list[int] = []
         self.down: list[int] = []
+
+    def went_up(self, nbytes: int) -> None:
+        self.up.append(nbytes)
+
+    def came_down(self, nbytes: int) -> None:
+        self.down.append(nbytes)
+
+    def clear(self) -> None:
+        self.up.clear()
+        self.down.clear()

@@ -10,6 +10,7 @@ import numpy as np
 
 from engines.device.contract import Step, Stream
 from engines.device.graphs import Graphs
+from engines.device.memory import address_of
 from engines.face import Patch
 from engines.mask.contract import Cover, Mask, ShapeMask
 from engines.mask.shapes import Shapes, limit_all
@@ -223,5 +224,4 @@ def _key(step: Step) -> Hashable:
 def _argument_key(value: Any) -> Hashable:
     if not hasattr(value, "strides"):
         return value
-    lies = getattr(value, "__cuda_array_interface__", None) or value.__array_interface__
-    return lies["data"][0], value.shape
+    return address_of(value), value.shape

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.memory import address_of, deliver
 from engines.errors import DeviceError
 from engines.folders import cache_folder
 from rt.compose.kernels.contract import Size, checked
@@ -66,15 +67,15 @@ class HostKernels:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.empty(shape, dtype)
 
-    def put(self, values: np.ndarray, array: np.ndarray) -> None:
-        np.copyto(array, values)
+    def put(self, values: np.ndarray, array: Any) -> None:
+        deliver(values, array)
 
 
 def _boxed(value: Any) -> Any:
     if value is None:
         return ctypes.c_void_p(None)
-    if isinstance(value, np.ndarray):
-        return ctypes.c_void_p(value.__array_interface__["data"][0])
+    if not isinstance(value, np.generic):
+        return ctypes.c_void_p(address_of(value))
     return ctypes.c_float(float(value)) if isinstance(value, np.floating) else ctypes.c_int(int(value))
 
 

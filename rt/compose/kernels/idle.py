@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.memory import deliver
 from rt.compose.kernels.contract import Size, checked
 from rt.compose.kernels.declared import Kernel
 
@@ -19,5 +20,5 @@ class IdleKernels:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.empty(shape, dtype)
 
-    def put(self, values: np.ndarray, array: np.ndarray) -> None:
-        np.copyto(array, values)
+    def put(self, values: np.ndarray, array: Any) -> None:
+        deliver(values, array)
