@@ -1,4 +1,4 @@
-"""What a person reads in the terminal. The only module, with ``cli`` and ``models_cli``, that prints."""
+"""What a person reads in the terminal: printed here and by the commands (``cli`` and the ``*_cli`` files) alone."""
 
 from __future__ import annotations
 
