@@ -11,17 +11,12 @@ import numpy as np
 from engines.align import crop_plan, places
 from engines.crop_model import CropModel, CropRecipe
 from engines.paste import paste_plan, soft_box
-from rt.compose.canvas import BOX, WALK, Canvas
+from rt.compose.canvas import BATCH, BOX, WALK, Canvas
 from rt.compose.kernels import records
-from rt.compose.memory import Fields, Memory
+from rt.compose.memory import Memory
 from rt.compose.networks import DeviceNetworks
 from rt.compose.painters import PainterKind, painters
 from rt.frame import TrackedFace
-
-BATCH = 16
-"""Faces whose crops are taken at once: their records are one piece."""
-
-CROPS: Fields = {"faces": (records.FACE, (BATCH,))}
 
 
 class CropPainter:
@@ -50,7 +45,7 @@ class CropPainter:
     ) -> set[int]:
         """The ids of those of which anything is drawn."""
         whole, parts = recipe.side * recipe.boost, recipe.boost**2
-        crops = canvas.parcel("crops", CROPS)
+        crops = canvas.crops(len(seen))
         for number, (_, matrix) in enumerate(seen):
             plan = crop_plan(matrix, whole, canvas.pixels.shape)
             records.set_crop(crops.host["faces"][number : number + 1], plan, recipe.given)
