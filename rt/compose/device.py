@@ -19,12 +19,13 @@ from engines.swap.contract import MatchesColours
 from rt.compose.canvas import Canvas, masking_of
 from rt.compose.contract import compositors
 from rt.compose.kernels.contract import Kernels
+from rt.compose.kernels.declared import KERNELS
 from rt.compose.layers import Layers, by_identity
 from rt.compose.lost import Treatment, treatments
 from rt.compose.masks import NetworkMasks
 from rt.compose.memory import Memory
 from rt.compose.painters import Painter, PainterKind, painters
-from rt.frame import Frame, TrackedFace
+from rt.frame import Frame, PlanarPicture, TrackedFace
 from rt.options import Look
 
 if TYPE_CHECKING:
@@ -71,6 +72,21 @@ class DeviceCompositor:
         canvas.give(stream, self._graphs_of(stream))
         stream.enqueue(self._reach, self._given)
         self._forget_others(frame, look)
+
+    def unpack(self, stream: Stream, picture: PlanarPicture, image: Any) -> bool:
+        planes = [self._kernels.adopt(plane) for plane in picture.planes]
+        height, width = image.shape[:2]
+        if any(plane is None for plane in planes) or planes[0].shape != (height, width) or height % 2 or width % 2:
+            return False
+        stream.enqueue(self._unpack, picture, planes, image, writes=(image,))
+        return True
+
+    def _unpack(self, picture: PlanarPicture, planes: Sequence[Any], image: Any) -> None:
+        height, width = image.shape[:2]
+        codes = [argument for plane in planes for argument in (plane.view(np.uint8), plane.strides[0])]
+        how = (width, height, picture.matrix, int(picture.is_full_range))
+        self._kernels.await_decoder()
+        self._kernels.launch(KERNELS[f"{picture.layout}_to_bgr"], (width, height, 1), *codes, *how, image, image.strides[0])
 
     def clear(self) -> None:
         self._forget_models()

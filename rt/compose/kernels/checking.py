@@ -46,6 +46,12 @@ class CheckingKernels:
             self.moved.went_up(values.nbytes)
         self._inner.put(values, array)
 
+    def adopt(self, plane: Any) -> Any:
+        return self._inner.adopt(plane)
+
+    def await_decoder(self) -> None:
+        self._inner.await_decoder()
+
 
 class _Counted(Ledger):
     """Adds to the device's numbers of the frame too."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engines.errors import DeviceError
-from rt.compose.kernels.contract import Size, checked
+from rt.compose.kernels.contract import DLPACK_CUDA, Size, checked
 from rt.compose.kernels.declared import KERNELS, Kernel
 from rt.compose.kernels.nvrtc import OPTIONS
 from rt.compose.kernels.sources import source
@@ -53,7 +53,29 @@ class CudaKernels:
         # From pageable memory: the driver takes its own copy before it returns, so that nobody has to wait for the GPU.
         array.set(values, stream=self._cupy.cuda.get_current_stream())
 
+    def adopt(self, plane: Any) -> Any:
+        kind, number = plane.__dlpack_device__()
+        return self._cupy.from_dlpack(_Unordered(plane)) if (kind, number) == (DLPACK_CUDA, self._cupy.cuda.Device().id) else None
+
+    def await_decoder(self) -> None:
+        # FFmpeg gives NVDEC its work on the default stream, for which streams like ours do not wait by themselves.
+        self._cupy.cuda.get_current_stream().wait_event(self._cupy.cuda.Stream.null.record())
+
     def _function(self, kernel: Kernel) -> Any:
         if kernel.name not in self._functions:
             self._functions[kernel.name] = self._modules[kernel.file].get_function(kernel.name)
         return self._functions[kernel.name]
+
+
+class _Unordered:
+    """A plane whose owner orders no streams and says so by refusing one (PyAV 18): ``await_decoder`` does it."""
+
+    def __init__(self, plane: Any) -> None:
+        self._plane = plane
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, number = self._plane.__dlpack_device__()
+        return int(kind), int(number)
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self._plane.__dlpack__()

@@ -20,7 +20,7 @@ import numpy as np
 from engines.device.memory import address_of, deliver
 from engines.errors import DeviceError
 from engines.folders import cache_folder
-from rt.compose.kernels.contract import Size, checked
+from rt.compose.kernels.contract import Size, adopted_by_host, checked
 from rt.compose.kernels.declared import KERNELS, Kernel
 from rt.compose.kernels.records import FACE, layout_checks
 from rt.compose.kernels.sources import source
@@ -69,6 +69,12 @@ class HostKernels:
 
     def put(self, values: np.ndarray, array: Any) -> None:
         deliver(values, array)
+
+    def adopt(self, plane: Any) -> np.ndarray | None:
+        return adopted_by_host(plane)
+
+    def await_decoder(self) -> None:
+        """A decoder on the processor is done when its picture is there."""
 
 
 def _boxed(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engines.device.memory import deliver
-from rt.compose.kernels.contract import Size, checked
+from rt.compose.kernels.contract import Size, adopted_by_host, checked
 from rt.compose.kernels.declared import Kernel
 
 
@@ -22,3 +22,9 @@ class IdleKernels:
 
     def put(self, values: np.ndarray, array: Any) -> None:
         deliver(values, array)
+
+    def adopt(self, plane: Any) -> np.ndarray | None:
+        return adopted_by_host(plane)
+
+    def await_decoder(self) -> None:
+        """There is nothing to be awaited."""
