@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from standins.sketch import Sketch
 from engines.device.cuda_runtime import CudaCalls, SideStream
 from engines.device.memory import CUDA, HOST, ApartArray, Ledger, copy_into, deliver, fetched, place_of
 from engines.errors import DeviceError, ModelError
-from engines.ort import OrtSession, _placed
+from engines.ort import NOT_WAITED_FOR, OrtSession, _placed
 from engines.session import TensorSpec, run_in_place
 
 
@@ -229,6 +230,12 @@ def test_a_runtime_s_own_stream_stands_between_the_lane_s_work_before_and_after(
     assert cuda.calls == [("cudaSetDevice", 1), ("cudaStreamSynchronize", 77)], "whoever names no stream finds it done"
     side.close()
     assert [name for name, *_ in cuda.calls[-3:]] == ["cudaEventDestroy", "cudaEventDestroy", "cudaStreamDestroy"]
+
+
+def test_onnx_runtime_knows_the_entry_by_which_it_does_not_wait() -> None:
+    """It ignores entries that it does not know."""
+    (library,) = Path(onnxruntime.__file__).parent.glob("capi/onnxruntime_pybind11_state*")
+    assert NOT_WAITED_FOR.encode() in library.read_bytes()
 
 
 def test_onnx_runtime_is_told_the_gpu_and_the_stream() -> None:

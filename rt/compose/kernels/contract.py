@@ -16,7 +16,9 @@ Size = tuple[int, int, int]
 class Kernels(Protocol):
     """Runs kernels of one device, in order, on the stream whose work makes the calls. One thread at a time.
 
-    Arrays are those of the device: NumPy's on the host, CuPy's on a GPU. All calls return without waiting for the device.
+    Arrays are those of the device: NumPy's on the host, CuPy's on a GPU, where those of PyCUDA and all others with a
+    ``__cuda_array_interface__`` are taken too; CuPy's have one, by which PyCUDA's kernels take them.
+    All calls return without waiting for the device.
     """
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
@@ -38,7 +40,8 @@ class Kernels(Protocol):
 
     def adopt(self, plane: Any) -> Any:
         """A plane of a decoded picture as an array of this device, without a copy; None where it lies on another one. ``plane`` tells
-        by DLPack (the array API standard's ``__dlpack__``) and must live as long as the array."""
+        by DLPack (the array API standard's ``__dlpack__``), or on a GPU by ``__cuda_array_interface__``, and must live as long as the
+        array."""
         ...
 
     def await_decoder(self) -> None:
