@@ -32,6 +32,7 @@ from app.people_options import PeopleOptions
 from app.preset_options import fill_from_preset
 from app.presets_cli import presets
 from app.settings import (
+    EncoderName,
     LookSettings,
     OutputSettings,
     RunSettings,
@@ -90,6 +91,7 @@ def live(
     overwrite: Annotated[bool, Switch] = False,
     null: Annotated[bool, Switch] = False,
     bitrate: str | None = None,
+    encoder: EncoderName = "auto",
     look: LookOptions = DEFAULT_LOOK,
     people: PeopleOptions = NOBODY_IN_PARTICULAR,
     seconds: float | None = None,
@@ -147,6 +149,8 @@ def live(
         an output that only measures.
     bitrate
         of streams, as in 2500k or 4M; chosen by size and rate otherwise.
+    encoder
+        of streams and recordings; auto takes an NVIDIA GPU's (h264_nvenc) where it opens, else the processor's (libx264).
     seconds
         end after so long.
     device
@@ -189,6 +193,7 @@ def live(
             overwrite=overwrite,
             null=null,
             bitrate_bps=None if bitrate is None else usage(parse_bitrate, bitrate),
+            encoder=encoder,
         ),
         run=RunSettings(
             seconds=seconds,

@@ -30,6 +30,7 @@ from rt.sinks.virtual_devices import FOLDER, virtual_devices
 ENCODERS = {
     "libx264": "reinstall PyAV (`pip install --force-reinstall av`): streams and recordings need it",
     "h264_nvenc": "an NVIDIA card and its driver; libx264 does the work without",
+    "hevc_nvenc": "an NVIDIA card and its driver; libx265 does the work without",
     "h264_qsv": "an Intel GPU and its driver; libx264 does the work without",
 }
 """Encoder → what it takes to have it."""

@@ -12,6 +12,7 @@ from rt.audio import AudioBus, AudioQueue
 from rt.clock import Clock
 from rt.line import Line
 from rt.sinks.contract import Sink
+from rt.sinks.encoders import AUTO
 from rt.sinks.null import NullSink
 from rt.sinks.recorder import RecorderSink
 from rt.sinks.runner import SinkRunner
@@ -37,15 +38,17 @@ class Output:
     place: str = field(default="", repr=False)
     """Address (with its key), device, or file."""
     bitrate_bps: int | None = None
+    encoder: str = AUTO
+    """See ``rt.sinks.encoders``."""
 
 
 def outputs(wanted: OutputSettings) -> tuple[Output, ...]:
     """All that ``wanted`` asks for, each once."""
-    found = [Output(OutputKind.STREAM, url, wanted.bitrate_bps) for url in wanted.streams]
+    found = [Output(OutputKind.STREAM, url, wanted.bitrate_bps, wanted.encoder) for url in wanted.streams]
     if wanted.virtual_camera is not None:
         found.append(Output(OutputKind.VIRTUAL_CAMERA, wanted.virtual_camera))
     if wanted.record is not None:
-        found.append(Output(OutputKind.RECORD, str(wanted.record), wanted.bitrate_bps))
+        found.append(Output(OutputKind.RECORD, str(wanted.record), wanted.bitrate_bps, wanted.encoder))
     if wanted.null:
         found.append(Output(OutputKind.NULL))
     return tuple(dict.fromkeys(found))
@@ -121,11 +124,13 @@ class Outlets:
             return _Outlet(VirtualCameraSink(self._clock, output.place or None), None)
         if output.kind is OutputKind.NULL:
             return _Outlet(NullSink(self._clock), None)
-        sound = AudioQueue()
+        sound, bitrate_bps, encoder = AudioQueue(), output.bitrate_bps, output.encoder
         if output.kind is OutputKind.RECORD:
-            return _Outlet(RecorderSink(Path(output.place), sound, overwrite=overwrite, bitrate_bps=output.bitrate_bps), sound)
+            file = Path(output.place)
+            return _Outlet(RecorderSink(file, sound, bitrate_bps=bitrate_bps, overwrite=overwrite, encoder=encoder), sound)
         name = _free_name(output.place.partition("://")[0].lower(), taken)
-        return _Outlet(StreamSink(output.place, sound, self._clock, name=name, bitrate_bps=output.bitrate_bps), sound)
+        stream = StreamSink(output.place, sound, self._clock, name=name, bitrate_bps=bitrate_bps, encoder=encoder)
+        return _Outlet(stream, sound)
 
 
 def _free_name(scheme: str, taken: set[str]) -> str:

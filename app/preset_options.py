@@ -48,7 +48,7 @@ def options_of(preset: Preset, name: str) -> dict[str, Any]:
         output = preset.output
         options |= {"to": list(output.addresses), "overwrite": output.overwrite, "null": output.null}
         device = FIRST_FREE if output.virtual_camera == "" else output.virtual_camera
-        options |= {"virtual-camera": device, "record": output.record, "bitrate": output.bitrate_bps}
+        options |= {"virtual-camera": device, "record": output.record, "bitrate": output.bitrate_bps, "encoder": output.encoder}
     return {option: _written(value) for option, value in options.items() if value is not None}
 
 

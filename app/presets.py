@@ -16,7 +16,7 @@ from app.documents import check_version, checked
 from app.errors import GalleryError, PresetError
 from app.files import locked, read_text, write_atomically
 from app.folders import config_folder
-from app.settings import InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
+from app.settings import EncoderName, InputSettings, LookSettings, OutputSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
 from rt.address import shown
 from rt.options import Wear
 
@@ -44,6 +44,7 @@ class OutputPreset(BaseModel):
     overwrite: bool = False
     null: bool = False
     bitrate_bps: int | None = Field(None, ge=50_000, le=200_000_000)
+    encoder: EncoderName = "auto"
 
 
 class SourcePreset(BaseModel):

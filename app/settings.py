@@ -18,6 +18,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+EncoderName = Literal["auto", "libx264", "libx265", "h264_nvenc", "hevc_nvenc"]
+"""As in ``rt.sinks.encoders``, which loads FFmpeg."""
+
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -170,6 +173,8 @@ class OutputSettings(_Part):
     null: bool = False
     bitrate_bps: int | None = Field(None, ge=50_000, le=200_000_000)
     """None chooses by size and rate."""
+    encoder: EncoderName = "auto"
+    """Of streams and recordings; ``auto`` takes an NVIDIA GPU's where it opens."""
 
     def __bool__(self) -> bool:
         return bool(self.streams or self.record or self.null or self.virtual_camera is not None)

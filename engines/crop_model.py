@@ -5,15 +5,16 @@ A device then takes the crops and lays them back itself, and pictures do not lea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from engines.align import Aligner
+from engines.batch import Batches
 from engines.paste import EDGE_SHARE
-from engines.session import TensorSpec
+from engines.session import Session, TensorSpec
 from engines.tensor import Norm
 
 
@@ -37,6 +38,20 @@ class CropRecipe:
     """Width of the crop's soft border, as a share of its side."""
 
 
+@dataclass(frozen=True, slots=True)
+class CropNetwork:
+    """What runs for the crops: which of its inputs takes them, and which of its outputs are looked at."""
+
+    session: Session
+    picture: TensorSpec
+    """[N, 3, S, S]."""
+    made: TensorSpec
+    """The same, or what else the model says of it."""
+    shown: TensorSpec | None
+    """[N, 1, S, S], what is face; None where there is none."""
+    batches: Batches
+
+
 @runtime_checkable
 class CropModel(Protocol):
     """One thread at a time."""
@@ -48,15 +63,27 @@ class CropModel(Protocol):
         """None where the file does not say what its outputs are."""
         ...
 
-    def infer(self, planes: Any, identity: Any, pictures: Any, shown: Any) -> None:
-        """Runs the network for ``planes`` (float32 [N, 3, S, S] RGB). Called on the stream that the arrays belong to.
-
-        Into ``pictures`` (the same shape) and ``shown`` (float32 [N, S, S]; None where it says no mask). ``identity``: what ``prepare``
-        made; None for an enhancer.
-
-        Raises ``ModelError`` where the network gives something else than its file says.
-        """
+    @property
+    def network(self) -> CropNetwork:
+        """Asked where ``crops`` says something."""
         ...
+
+    def feeds(self, identity: Any, count: int) -> Mapping[str, np.ndarray]:
+        """What the network takes beside ``count`` crops: contiguous, of the file's types; always the same for one ``identity``, which is
+        what ``prepare`` made, and None for an enhancer."""
+        ...
+
+    def check_made(self, pictures: np.ndarray) -> None:
+        """Looks at what the network gave for the first crops, float32 [N, 3, S, S]. Raises ``ModelError`` for what cannot be shown."""
+        ...
+
+
+def mask_spec(outputs: Sequence[TensorSpec], side: int) -> TensorSpec | None:
+    """The output beside the first that is one channel of a picture of ``side``."""
+    for spec in outputs[1:]:
+        if len(spec.shape) == 4 and spec.shape[1] == 1 and all(not isinstance(size, int) or size == side for size in spec.shape[2:]):
+            return spec
+    return None
 
 
 def says_mask(outputs: Sequence[TensorSpec]) -> bool | None:
@@ -65,16 +92,3 @@ def says_mask(outputs: Sequence[TensorSpec]) -> bool | None:
     if any(not isinstance(count, int) for count in channels):
         return None
     return 1 in channels
-
-
-def fetched(array: Any) -> np.ndarray:
-    """``array`` where a network of the processor can read it: itself, or a copy of a device's, which is waited for."""
-    return array.get() if hasattr(array, "get") else array
-
-
-def deliver(values: np.ndarray, array: Any) -> None:
-    """``values`` into ``array``, wherever that lies."""
-    if isinstance(array, np.ndarray):
-        np.copyto(array, values)
-    else:
-        array.set(values)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from engines.batch import Batches
+from engines.crop_model import CropNetwork
 from engines.errors import ModelError
 from engines.session import Session, TensorSpec
 from engines.tensor import Norm
@@ -52,6 +53,10 @@ class Network:
     def run_each(self, tensor: np.ndarray, others: Mapping[str, np.ndarray] | None = None) -> list[np.ndarray]:
         """As ``run`` for several pictures (see ``engines.batch``). Outputs have a row for every picture."""
         return self._batches.run(len(tensor), lambda rows: self.run(tensor[rows], others))
+
+    def on_crops(self) -> CropNetwork:
+        """For a device that cuts the crops itself; the first output is the one that is looked at."""
+        return CropNetwork(self._session, self.picture, self._session.outputs[0], None, self._batches)
 
     def wrong(self, results: list[np.ndarray], wanted: str) -> ModelError:
         """The error for outputs that are not what the file says."""

@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -21,8 +22,10 @@ import psutil
 
 from engines.device.budget import Taken, budget_meant, says_none_is_left
 from engines.device.cuda_probe import current_gpu
+from engines.device.cuda_runtime import CudaCalls, SideStream, cuda_runtime
+from engines.device.memory import CUDA, HOST, Place
 from engines.errors import CacheError, DeviceError, DeviceMemoryError, ModelError
-from engines.session import Runtime, TensorSpec, register_runtime, warm_up
+from engines.session import Runtime, TensorSpec, fitting, register_runtime, warm_up
 
 DTYPES = {
     "tensor(float)": np.float32,
@@ -36,7 +39,13 @@ DTYPES = {
 }
 """ONNX Runtime's names of element types that models for faces use."""
 
-CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+CPU, ON_CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+DEVICES = {CPU: (HOST, "cpu"), ON_CUDA: (CUDA, "cuda")}
+"""Providers that work where arrays lie: in which memory, and ONNX Runtime's name of it."""
+
+NOT_WAITED_FOR = "disable_synchronize_execution_providers"
+"""Entry of a run: it returns when its work is given. From onnxruntime_run_options_config_keys.h."""
 
 CACHED_MIN = 16_000_000
 """Bytes of a model from which its optimised graph is kept. Inswapper's size, 554 MB, opens in 4.4 s instead of 6.9, two thirds
@@ -63,7 +72,7 @@ class Provider:
 
 PROVIDERS = {
     "ort": Provider(CPU, "onnxruntime", "nothing"),
-    "ort-cuda": Provider(CUDA, "onnxruntime-gpu", "an NVIDIA GPU, its driver, CUDA 13 and cuDNN 9"),
+    "ort-cuda": Provider(ON_CUDA, "onnxruntime-gpu", "an NVIDIA GPU, its driver, CUDA 13 and cuDNN 9"),
     "ort-directml": Provider("DmlExecutionProvider", "onnxruntime-directml", "Windows and a DirectX 12 GPU"),
     "ort-coreml": Provider("CoreMLExecutionProvider", "onnxruntime", "macOS"),
     "ort-openvino": Provider("OpenVINOExecutionProvider", "onnxruntime-openvino", "an Intel processor or GPU"),
@@ -84,11 +93,14 @@ class OrtSession:
             raise ModelError(f"the model {path} does not exist; give the path of an ONNX file")
         size, before = path.stat().st_size, _resident_bytes()
         with ExitStack() as undo:
-            taken = budget_meant().take(size if provider == CUDA else 0, path.name)
+            taken = budget_meant().take(size if provider == ON_CUDA else 0, path.name)
             undo.callback(taken.give_back)
+            side = _side_stream() if provider == ON_CUDA else None
+            if side is not None:
+                undo.callback(side.close)
             session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
-            session = session or _open(_given(path), str(path), _options(threads), provider)
-            self._take(session, path.name, provider, max(size, _resident_bytes() - before), taken)
+            session = session or _open(_given(path), str(path), _options(threads), provider, side)
+            self._take(session, path.name, provider, max(size, _resident_bytes() - before), taken, side)
             undo.pop_all()
 
     @classmethod
@@ -98,7 +110,15 @@ class OrtSession:
         session._take(_open(model, name, _options(threads), CPU), name, CPU, len(model), budget_meant().take(0, name))
         return session
 
-    def _take(self, session: ort.InferenceSession, name: str, provider: str, memory_bytes: int, taken: Taken) -> None:
+    def _take(
+        self,
+        session: ort.InferenceSession,
+        name: str,
+        provider: str,
+        memory_bytes: int,
+        taken: Taken,
+        side: SideStream | None = None,
+    ) -> None:
         used = session.get_providers()[0]
         if used != provider:  # it prints why, and would go on with the processor
             raise DeviceError(f"ONNX Runtime was asked for {provider} and took {used}; {_provider_needs(provider)}")
@@ -107,9 +127,12 @@ class OrtSession:
         self.outputs = tuple(map(_spec, session.get_outputs()))
         self.runtime = "ort:" + used
         self._memory_bytes = memory_bytes if provider == CPU else None
-        self._taken = taken
+        self._taken, self._side = taken, side
         self._names = [spec.name for spec in self.outputs]
         self._name = name
+        self._memory, self._device = DEVICES.get(provider, ("", ""))
+        self._given_only = ort.RunOptions()
+        self._given_only.add_run_config_entry(NOT_WAITED_FOR, "1")
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """See ``Session.run``; names, element types and shapes are checked by ONNX Runtime. Raises ``DeviceMemoryError``, too."""
@@ -119,11 +142,45 @@ class OrtSession:
             results = self._session.run(self._names, dict(feeds))
         except Exception as error:  # as above
             if says_none_is_left(str(error)):
-                raise DeviceMemoryError(f"{self._name} found no memory left on {self.runtime}: {_in_short(error)}") from error
+                raise self._out_of_memory(error) from error
             given = _named((name, value.dtype, value.shape) for name, value in feeds.items())
             taken = _named((spec.name, spec.dtype, spec.shape) for spec in self.inputs)
             raise ModelError(f"{self._name} was given {given}; it takes {taken}: {error}") from error
         return dict(zip(self._names, results, strict=True))
+
+    def _out_of_memory(self, error: Exception) -> DeviceMemoryError:
+        return DeviceMemoryError(f"{self._name} found no memory left on {self.runtime}: {_in_short(error)}")
+
+    def works_in(self, memory: str) -> bool:
+        """See ``engines.session.RunsInPlace``."""
+        return memory == self._memory and (memory == HOST or self._side is not None)
+
+    def run_into(self, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+        """See ``engines.session.RunsInPlace``: inputs and outputs are bound to the arrays' addresses."""
+        if self._session is None:
+            raise ModelError(f"the session of {self._name} is closed; open it again")
+        given, wanted = fitting(self._name, self.inputs, self.outputs, feeds, results)
+        binding, number = self._session.io_binding(), self._side.gpu if self._side else 0
+        for name, place in given.items():
+            binding.bind_input(name, self._device, number, place.dtype.type, place.shape, place.address)
+        for name, place in wanted.items():
+            binding.bind_output(name, self._device, number, place.dtype.type, place.shape, place.address)
+        try:
+            self._run_bound(self._session, binding, given)
+        except DeviceError:
+            raise
+        except Exception as error:  # as in run
+            if says_none_is_left(str(error)):
+                raise self._out_of_memory(error) from error
+            raise ModelError(f"{self._name} cannot be run on what it was given: {error}") from error
+
+    def _run_bound(self, session: ort.InferenceSession, binding: ort.IOBinding, given: Mapping[str, Place]) -> None:
+        if self._side is None:
+            session.run_with_iobinding(binding)
+            return
+        asked = next((place.stream for place in given.values() if place.stream is not None), None)
+        with self._side.among(asked):
+            session.run_with_iobinding(binding, self._given_only)
 
     def warm_up(self) -> None:
         warm_up(self)
@@ -137,15 +194,20 @@ class OrtSession:
     def close(self) -> None:
         self._session = None
         self._taken.give_back()
+        side, self._side = self._side, None
+        if side is not None:
+            side.close()
 
 
 def _resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def _open(model: str | bytes, where: str, options: ort.SessionOptions, provider: str) -> ort.InferenceSession:
+def _open(
+    model: str | bytes, where: str, options: ort.SessionOptions, provider: str, side: SideStream | None = None
+) -> ort.InferenceSession:
     try:
-        return ort.InferenceSession(model, options, providers=[_placed(provider)])
+        return ort.InferenceSession(model, options, providers=[_placed(provider, side)])
     except Exception as error:  # the binding raises classes of its own, all straight from Exception
         if says_none_is_left(str(error)):
             raise DeviceMemoryError(
@@ -164,14 +226,25 @@ def _given(path: Path) -> str | bytes:
     return str(path)
 
 
-def _placed(provider: str) -> str | tuple[str, dict[str, int | str]]:
-    """On the GPU that the calling thread means, where there are several, and within the budget of its lane."""
-    if provider != CUDA:
+def _side_stream() -> SideStream | None:
+    """None where CUDA's own package is not here: ONNX Runtime works without, and takes arrays of the host alone."""
+    try:
+        return SideStream(CudaCalls(cuda_runtime()))
+    except DeviceError as error:
+        log.info("networks on ONNX Runtime take what they work on by way of the host: %s", error)
+        return None
+
+
+def _placed(provider: str, side: SideStream | None) -> str | tuple[str, dict[str, str]]:
+    """On the GPU that the calling thread means, where there are several, on a stream of ours, and within the budget of its lane. ONNX
+    Runtime takes options as text."""
+    if provider != ON_CUDA:
         return provider
     left = budget_meant().left_bytes
     # By itself the arena grows to twice what it had: past a limit that would have done.
-    limit: dict[str, int | str] = {} if left is None else {"gpu_mem_limit": max(1, left), "arena_extend_strategy": "kSameAsRequested"}
-    return provider, {"device_id": current_gpu(), **limit}
+    limit = {} if left is None else {"gpu_mem_limit": str(max(1, left)), "arena_extend_strategy": "kSameAsRequested"}
+    stream = {} if side is None else {"user_compute_stream": str(side.handle)}
+    return provider, {"device_id": str(current_gpu()), **limit, **stream}
 
 
 def _in_short(error: Exception) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from engines.device.memory import Place, deliver, fetched, place_of
 from engines.errors import DeviceError, ModelError
 from engines.registry import Registry
 
@@ -54,6 +55,24 @@ class Session(Protocol):
 
     def close(self) -> None:
         """Frees what the runtime holds. May be called twice."""
+        ...
+
+
+@runtime_checkable
+class RunsInPlace(Protocol):
+    """What a session offers beside ``Session`` if it reads and writes where arrays lie. Ask ``run_in_place``, which serves others too."""
+
+    def works_in(self, memory: str) -> bool:
+        """Whether it can work on arrays that lie in ``engines.device.memory.HOST`` or ``CUDA``."""
+        ...
+
+    def run_into(self, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+        """Runs the model once; nothing is copied and no memory is made but at the first run of a shape.
+
+        ``feeds``: every input, ``results``: the outputs that are wanted, by name: contiguous arrays of the model's types, all in one
+        memory. On a GPU the work is given to the stream that the arrays name and not waited for; without one, it is done on return.
+        Raises ``ModelError`` for arrays that do not fit.
+        """
         ...
 
 
@@ -189,6 +208,44 @@ def _why_not(name: str, unfit: Callable[[str], str], known: Registry[Runtime]) -
     if name not in list(known):
         return "this build of ffrt has no such runtime"
     return known[name].problem() or unfit(name)
+
+
+def run_in_place(session: Session, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+    """``RunsInPlace.run_into``, by way of the host's memory where ``session`` cannot reach the arrays: waits for the device then."""
+    memory = place_of(next(iter(feeds.values()))).memory
+    if isinstance(session, RunsInPlace) and session.works_in(memory):
+        session.run_into(feeds, results)
+        return
+    made = session.run({name: fetched(array) for name, array in feeds.items()})
+    for name, array in results.items():
+        if name not in made or made[name].shape != tuple(array.shape):
+            given = ", ".join(f"{known} {list(value.shape)}" for known, value in made.items()) or "nothing"
+            raise ModelError(f"the network gave {given} where {name} {list(array.shape)} was expected")
+        deliver(made[name].astype(array.dtype, copy=False), array)
+
+
+def fitting(
+    name: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], feeds: Mapping[str, Any], results: Mapping[str, Any]
+) -> tuple[dict[str, Place], dict[str, Place]]:
+    """Where the arrays lie that ``RunsInPlace.run_into`` was given. Raises ``ModelError`` for those that do not fit the model ``name``:
+    addresses are all that a runtime gets, so nothing else would notice."""
+    given = {known: place_of(array) for known, array in {**feeds, **results}.items()}
+    specs = {spec.name: spec for spec in (*inputs, *outputs)}
+    taken = {spec.name for spec in inputs}
+    are_named = set(feeds) == taken and set(results) <= set(specs) - taken
+    if not are_named or not all(_fits(place, specs[known]) for known, place in given.items()):
+        words = ", ".join(f"{known} {place.dtype}{list(place.shape)}" for known, place in given.items()) or "nothing"
+        takes = ", ".join(f"{spec.name} {spec.dtype}[{', '.join(map(str, spec.shape))}]" for spec in specs.values())
+        raise ModelError(f"{name} was given {words}; it has {takes}")
+    return {known: given[known] for known in feeds}, {known: given[known] for known in results}
+
+
+def _fits(place: Place, spec: TensorSpec) -> bool:
+    return (
+        place.dtype == spec.dtype
+        and len(place.shape) == len(spec.shape)
+        and all(not isinstance(want, int) or want == have for want, have in zip(spec.shape, place.shape, strict=True))
+    )
 
 
 def warm_up(session: Session) -> None:

@@ -7,6 +7,7 @@ fp32 is taken only after it was compared with fp32. Everything is imported when 
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -16,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engines.device.budget import Taken, budget_meant, says_none_is_left
+from engines.device.budget import says_none_is_left
 from engines.device.cuda_probe import find_gpus
+from engines.device.cuda_runtime import CudaCalls, cuda_runtime
+from engines.device.memory import CUDA, Place
 from engines.errors import DeviceError, DeviceMemoryError, EngineError, ModelError
-from engines.session import Runtime, Shapes, TensorSpec, register_runtime, warm_up
+from engines.session import Runtime, Shapes, TensorSpec, fitting, register_runtime, warm_up
 from engines.unfinished import write_whole
 
 if TYPE_CHECKING:
@@ -80,7 +83,7 @@ class TensorRtSession:
         Raises ``DeviceError`` when the GPU or its driver refuses, ``ModelError`` for an engine that this runtime does not take.
         """
         self._name = name
-        self._cuda = _Cuda(cuda)
+        self._cuda = CudaCalls(cuda)
         self._buffers: dict[str, tuple[int, int]] = {}  # tensor → device address, bytes
         self._compiled = compiled
         self._said: list[str] = []
@@ -121,6 +124,28 @@ class TensorRtSession:
             self._cuda.download(result, self._buffers[name][0], self._stream)
         self._cuda.wait(self._stream)  # ``arrays`` must live until here: their memory is being read
         return results
+
+    def works_in(self, memory: str) -> bool:
+        """See ``engines.session.RunsInPlace``."""
+        return memory == CUDA
+
+    def run_into(self, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+        """See ``engines.session.RunsInPlace``: the engine reads and writes where the arrays lie, on the stream that they name."""
+        if self._context is None:
+            raise ModelError(f"the session of {self._name} is closed; open it again")
+        given, wanted = fitting(self._name, self.inputs, self.outputs, feeds, results)
+        self._cuda.mean_this_gpu()
+        for name, place in given.items():
+            if not self._context.set_input_shape(name, place.shape):
+                raise self._unfit(given)
+            self._set_address(name, place.address)
+        for spec in self.outputs:
+            self._bind_output(spec, wanted.get(spec.name))
+        asked = next((place.stream for place in given.values() if place.stream is not None), None)
+        if not self._context.execute_async_v3(self._stream if asked is None else asked):
+            raise DeviceError(f"the GPU refused to run {self._name} ({self._reason()})")
+        if asked is None:
+            self._cuda.wait(self._stream)
 
     def warm_up(self) -> None:
         warm_up(self)
@@ -167,14 +192,31 @@ class TensorRtSession:
                 self._cuda.free(self._buffers.pop(name)[0])
             address = self._cuda.allocate(nbytes)
             self._buffers[name] = (address, nbytes)
-            self._context.set_tensor_address(name, address)
+        self._set_address(name, address)
         return address
 
-    def _result(self, spec: TensorSpec) -> np.ndarray:
+    def _set_address(self, name: str, address: int) -> None:
+        if not self._context.set_tensor_address(name, address):
+            raise DeviceError(f"{self._name} does not take the memory at {address:#x} for {name} ({self._reason()})")
+
+    def _bind_output(self, spec: TensorSpec, place: Place | None) -> None:
+        """Where it is wanted, or where nobody looks: the engine writes all of its outputs."""
+        shape = self._shape_of(spec)
+        if place is None:
+            self._bind(spec.name, max(1, math.prod(shape) * spec.dtype.itemsize))
+        elif place.shape == shape:
+            self._set_address(spec.name, place.address)
+        else:
+            raise ModelError(f"{self._name} gives {spec.name} {list(shape)} where {list(place.shape)} was expected")
+
+    def _shape_of(self, spec: TensorSpec) -> tuple[int, ...]:
         shape = tuple(self._context.get_tensor_shape(spec.name))
         if any(size < 0 for size in shape):
             raise ModelError(f"the size of {spec.name} of {self._name} depends on what is computed; run this model on ort")
-        result = np.empty(shape, spec.dtype)
+        return shape
+
+    def _result(self, spec: TensorSpec) -> np.ndarray:
+        result = np.empty(self._shape_of(spec), spec.dtype)
         self._bind(spec.name, max(1, result.nbytes))
         return result
 
@@ -196,7 +238,7 @@ class TensorRtSession:
         with suppress(OSError):  # a folder that is full or read-only costs time at the next start, and nothing else
             write_whole(self._compiled, lambda file: file.write(compiled))
 
-    def _unfit(self, feeds: Mapping[str, np.ndarray]) -> ModelError:
+    def _unfit(self, feeds: Mapping[str, np.ndarray] | Mapping[str, Place]) -> ModelError:
         given = ", ".join(f"{name} {value.dtype}[{', '.join(map(str, value.shape))}]" for name, value in feeds.items()) or "nothing"
         taken = ", ".join(f"{spec.name} {spec.dtype}[{', '.join(map(str, spec.shape))}]" for spec in self.inputs)
         return ModelError(f"the engine of {self._name} was given {given}; it takes {taken} {self._reason(' (', ')')}".rstrip())
@@ -206,68 +248,6 @@ class TensorRtSession:
         text = f"{before}{self._said[-1]}{after}" if self._said else ("" if before else "it gave no reason")
         self._said.clear()
         return text
-
-
-class _Cuda:
-    """The few calls of CUDA's runtime, each checked, for the GPU that the thread meant which made this. ``cuda.bindings`` returns
-    (error, value…) and raises nothing."""
-
-    def __init__(self, cuda: Any) -> None:
-        self._cuda = cuda
-        self.budget = budget_meant()
-        self._taken: dict[int, Taken] = {}  # address → of the lane's budget
-        self._gpu = int(self._checked("its number", cuda.cudaGetDevice()))
-
-    def mean_this_gpu(self) -> None:
-        """The calling thread's work goes to it from now on."""
-        self._checked("its work", self._cuda.cudaSetDevice(self._gpu))
-
-    def new_stream(self) -> int:
-        return int(self._checked("a stream", self._cuda.cudaStreamCreate()))
-
-    def end_stream(self, stream: int) -> None:
-        self._cuda.cudaStreamDestroy(stream)
-
-    def allocate(self, nbytes: int) -> int:
-        taken = self.budget.take(nbytes, "a tensor")
-        try:
-            address = int(self._checked(f"{nbytes / 1e6:.1f} MB of its memory", self._cuda.cudaMalloc(nbytes)))
-        except DeviceError:
-            taken.give_back()
-            raise
-        self._taken[address] = taken
-        return address
-
-    def free(self, address: int) -> None:
-        self._cuda.cudaFree(address)
-        self._taken.pop(address).give_back()
-
-    def upload(self, address: int, array: np.ndarray, stream: int) -> None:
-        kind = self._cuda.cudaMemcpyKind.cudaMemcpyHostToDevice
-        self._checked("a copy to it", self._cuda.cudaMemcpyAsync(address, array.ctypes.data, array.nbytes, kind, stream))
-
-    def download(self, array: np.ndarray, address: int, stream: int) -> None:
-        kind = self._cuda.cudaMemcpyKind.cudaMemcpyDeviceToHost
-        self._checked("a copy from it", self._cuda.cudaMemcpyAsync(array.ctypes.data, address, array.nbytes, kind, stream))
-
-    def wait(self, stream: int) -> None:
-        self._checked("the end of its work", self._cuda.cudaStreamSynchronize(stream))
-
-    def target(self) -> str:
-        """Compute capability of the GPU that this thread means: ``sm_89``."""
-        names, gpu = self._cuda.cudaDeviceAttr, self._gpu
-        major = self._checked("its kind", self._cuda.cudaDeviceGetAttribute(names.cudaDevAttrComputeCapabilityMajor, gpu))
-        minor = self._checked("its kind", self._cuda.cudaDeviceGetAttribute(names.cudaDevAttrComputeCapabilityMinor, gpu))
-        return f"sm_{major}{minor}"
-
-    @staticmethod
-    def _checked(what: str, answer: tuple[Any, ...]) -> Any:
-        error, *values = answer
-        if says_none_is_left(str(getattr(error, "name", ""))):
-            raise DeviceMemoryError(f"the GPU was asked for {what} and has not as much left")
-        if int(error) != 0:
-            raise DeviceError(f"the GPU was asked for {what} and answered {getattr(error, 'name', error)}")
-        return values[0] if values else None
 
 
 def _refused(why: str, what: str, kind: type[EngineError], advice: str) -> EngineError:
@@ -289,7 +269,7 @@ def problem(runtime: str) -> str:
 
 def gpu_target() -> str:
     """``sm_89`` and the like of the GPU that this thread means. Raises ``DeviceError`` without one."""
-    return _Cuda(_cuda_runtime()).target()
+    return CudaCalls(cuda_runtime()).target()
 
 
 def tied_driver(runtime: str) -> str:
@@ -299,7 +279,7 @@ def tied_driver(runtime: str) -> str:
     why = problem(runtime)
     if why:
         raise DeviceError(f"{runtime} builds on the GPU that is to run the engine: {why}")
-    cuda = _cuda_runtime()
+    cuda = cuda_runtime()
     error, version = cuda.cudaDriverGetVersion()
     return f"{gpu_target()} driver {version if int(error) == 0 else 'unknown'}"
 
@@ -343,7 +323,7 @@ def open_engine(entry: Entry, runtime: str) -> TensorRtSession:
         engine = entry.path.read_bytes()
     except OSError as error:  # removed since it was found
         raise ModelError(f"the engine of {name}, {entry.path}, is gone ({error.strerror}); build it again") from error
-    return TensorRtSession(engine, name, runtime, import_runtime(runtime), _cuda_runtime(), compiled)
+    return TensorRtSession(engine, name, runtime, import_runtime(runtime), cuda_runtime(), compiled)
 
 
 def _runs_on(entry: Entry, target: str) -> bool:
@@ -353,14 +333,6 @@ def _runs_on(entry: Entry, target: str) -> bool:
 def _is_proven(entry: Entry) -> bool:
     parity = entry.facts.get("parity")
     return entry.key.precision == "fp32" or (isinstance(parity, Mapping) and parity.get("passed") is True)
-
-
-def _cuda_runtime() -> Any:
-    try:
-        from cuda.bindings import runtime
-    except (ImportError, OSError, RuntimeError) as error:
-        raise DeviceError(f"CUDA cannot be used ({error}); run `pip install 'ffrt[gpu]'` and install NVIDIA's driver") from error
-    return runtime
 
 
 def _opener(runtime: str) -> Callable[..., TensorRtSession]:

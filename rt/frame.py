@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,6 +72,19 @@ class TrackedFace:
     """From 0, the lowest that was free when this person came: those in sight have each their own."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlanarPicture:
+    """A picture as a decoder left it, in the memory of the device that decoded it."""
+
+    layout: str
+    """``nv12`` or ``p010``."""
+    planes: tuple[Any, Any]
+    """Luma [H, W] and chroma [H/2, W/2, 2], uint8 or uint16; they tell where they lie by DLPack."""
+    matrix: int
+    """601 or 709."""
+    is_full_range: bool
+
+
 @dataclass(slots=True)
 class Frame:
     """One picture. Owned by one stage at a time until it is published; read-only from then on."""
@@ -89,6 +102,8 @@ class Frame:
     faces: tuple[TrackedFace, ...] = ()
     slot: Slot | None = None
     """What holds the pixels' memory; None for pixels that own theirs."""
+    planar: PlanarPicture | None = None
+    """The same picture where it was decoded, until a lane has taken it: decoders have few of them."""
     is_good: bool = False
     """The freeze policy may show it again: all faces in it were found."""
     wants_good: bool = False

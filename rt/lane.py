@@ -96,7 +96,9 @@ class Lane:
         """
         upload, compute, download = self._streams.values()
         pixels, image = frame.pixels, self._image(frame)
-        upload.upload(pixels, image)
+        is_there = self._take_planar(upload, frame, image)
+        if not is_there:
+            upload.upload(pixels, image)
         compute.wait(upload.record())
         points = [("", compute.mark())]
         for name, give in self._given(frame, image, look):
@@ -106,12 +108,21 @@ class Lane:
         download.download(image, pixels)
         download.record().synchronize()
         frame.marks |= {name: _ns(begin, end) for (_, begin), (name, end) in pairwise(points)}
-        self._note(_ns(points[0][1], points[-1][1]), 0 if image is pixels else pixels.nbytes)
+        frame.planar = None  # given back to its decoder
+        moved = 0 if image is pixels else pixels.nbytes
+        self._note(_ns(points[0][1], points[-1][1]), 0 if is_there else moved, moved)
 
-    def _note(self, busy_ns: int, moved: int) -> None:
+    def _take_planar(self, upload: Stream, frame: Frame, image: Any) -> bool:
+        """Whether the picture need not go up, since it was decoded where the lane works; ``upload`` unpacks it then."""
+        if self._compositor is None or frame.planar is None:
+            return False
+        with self._device.current():
+            return self._compositor.unpack(upload, frame.planar, image)
+
+    def _note(self, busy_ns: int, up: int, down: int) -> None:
         count = self.count
         count.frames, count.busy_ns = count.frames + 1, count.busy_ns + busy_ns
-        count.bytes_up, count.bytes_down = count.bytes_up + moved, count.bytes_down + moved
+        count.bytes_up, count.bytes_down = count.bytes_up + up, count.bytes_down + down
 
     def settle(self) -> None:
         """After an error: returns when nothing of what was given is under way any more. Raises what the device fails with then."""

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from rt import timecode
 from rt.audio import AudioBus
 from rt.budget import BudgetOptions
-from rt.capture.contract import Grab, Source
+from rt.capture.contract import Decodes, Grab, Source
 from rt.clock import Clock
 from rt.compose.lost import LastGood
 from rt.economy import Economy
@@ -275,6 +275,8 @@ class Line:
             timecode.burn(slot.pixels, grab.captured_ns // 1000)
         self._seq += 1
         frame = Frame(slot.pixels, self._seq, grab.captured_ns, grab.media_ns, slot=slot, stands_in=grab.stands_in)
+        if isinstance(self._source, Decodes) and not self._burn_timecode:  # which is here alone
+            frame.planar = self._source.planar()
         frame.marks["capture"] = self._clock.now_ns() - begin_ns
         return frame
 

@@ -18,7 +18,8 @@ thread; `+ n B` is shared memory of a block; spills would be named and fail the 
 ## What a frame launches
 
 With one face, outside of the networks (`rt/compose/launches.py`; `tests/test_compose_device.py` counts it). A frame that is recorded as a
-graph launches all of it as one. Masks that are drawn cost no launch of their own.
+graph launches all of it as one. Masks that are drawn cost no launch of their own; one that a
+network makes costs four around the network, and one for each patch that is laid.
 """
 
 KERNELS_HEAD = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_every_name_exists_in_the_installed_package(package: str) -> None:
 
 
 def test_what_is_asked_of_the_runtime_and_of_a_card_exists() -> None:
-    """In ``engines.device.cuda_probe``, ``engines.tensorrt``, the tests that need a GPU, and the script of their table."""
+    """In ``engines.device.cuda_probe``, ``engines.device.cuda_runtime``, the tests that need a GPU, and the script of their table."""
     runtime, core = pytest.importorskip("cuda.bindings.runtime"), pytest.importorskip("cuda.core")
     for name in [
         "cudaGetDeviceCount",
@@ -55,6 +56,16 @@ def test_what_is_asked_of_the_runtime_and_of_a_card_exists() -> None:
     assert runtime.cudaError_t.cudaErrorMemoryAllocation.name == "cudaErrorMemoryAllocation"
     for name in ("name", "arch"):
         assert hasattr(core.Device, name)
+
+
+def test_what_sessions_ask_of_the_runtime_exists() -> None:
+    runtime = pytest.importorskip("cuda.bindings.runtime")
+    source = inspect.getsource(importlib.import_module("engines.device.cuda_runtime"))
+    names = set(re.findall(r"_cuda\.(cuda\w+)", source))
+    assert {"cudaMemcpyAsync", "cudaStreamWaitEvent", "cudaEventRecord"} <= names
+    assert not [name for name in names if not hasattr(runtime, name)]
+    for name in re.findall(r"names\.(\w+)", source):
+        assert hasattr(runtime.cudaDeviceAttr, name)
 
 
 def test_what_is_asked_of_events_and_graphs_exists() -> None:

@@ -12,9 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT
-from standins import full_size
+from conftest import ASTRONAUT, HOPPER, ROOT
+from kit import FolderKit, model_file
+from standins import full_size, identity
+from standins.gfpgan import gfpgan
 from standins.shelf import OTHERS, fill
+from standins.swappers import Contract, swapper
+from standins.xseg import xseg
+from test_compose_device import by_the_processor, photo_of, scene
 
 from engines.device.contract import Step
 from engines.device.cuda import CudaDevice
@@ -22,11 +27,14 @@ from engines.device.cuda_networks import CudaNetworks
 from engines.device.cuda_probe import current_gpu, find_gpus
 from engines.device.graphs import WARM_AFTER, Graphs
 from engines.errors import DeviceError, DeviceMemoryError
+from engines.family import Kind, ModelFile, families
+from engines.session import RunsInPlace, Session, Shapes, open_session, run_in_place, runtimes
 from engines.tensorrt import gpu_target, import_runtime
 from rt.clock import MonotonicClock
+from rt.compose.device import DeviceCompositor
 from rt.frame import Frame
 from rt.lane import Lane
-from rt.options import Look
+from rt.options import Blending, Look, OnLost
 from rt.ring import SlotRing
 
 pytestmark = pytest.mark.gpu
@@ -163,6 +171,111 @@ def engine_runtime() -> str:
         if runtime == "tensorrt" or hasattr(module.ComputeCapability, gpu_target().upper().replace("_", "")):
             return runtime
     pytest.fail(f"neither TensorRT for RTX nor TensorRT runs on {gpu_target()} here; install one of them")
+
+
+# --- networks and kernels where the picture lies ---
+
+
+class GpuKit(FolderKit):
+    """Opens models on the runtime that is given; their engines are built first."""
+
+    def __init__(self, runtime: str, places: dict[str, str], **models: ModelFile) -> None:
+        """``models``: what parts are opened of, on the processor."""
+        super().__init__()
+        self._runtime, self._places, self._plain = runtime, places, FolderKit(**models)
+
+    def part(self, kind: Kind, names: Sequence[str]) -> Any:
+        return self._plain.part(kind, names)
+
+    def session(self, model: ModelFile, shapes: Shapes | None = None) -> Session:
+        if self._runtime != "ort":
+            build = ["engines", "build", str(model.path), "--runtime", self._runtime, "--json"]
+            ffrt([*build, *(["--for", gpu_target()] if self._runtime == "rtx" else [])], self._places)
+        return open_session(model.path, runtime=self._runtime)
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """For this process and for those that it starts."""
+    made = {"FFRT_MODELS": str(tmp_path / "models"), "FFRT_CACHE": str(tmp_path / "cache")}
+    for name, place in made.items():
+        monkeypatch.setenv(name, place)
+    return made
+
+
+def runtimes_here() -> list[str]:
+    here = ["ort-cuda"] if not runtimes["ort-cuda"].problem() else []
+    return [*here, engine_runtime()]
+
+
+def test_networks_read_and_write_arrays_of_the_gpu(tmp_path: Path, places: dict[str, str]) -> None:
+    """On the lane's own stream, with nothing else to order it; what comes out is what the processor computes."""
+    import cupy
+
+    path = swapper(tmp_path / "swapper.onnx", Contract(128))
+    random = np.random.default_rng(1)
+    target, source = random.random((1, 3, 128, 128), np.float32), random.normal(0, 1, (1, 512)).astype(np.float32)
+    wanted = open_session(path).run({"target": target, "source": source})["output"]
+    device = CudaDevice(0)
+    for runtime in runtimes_here():
+        with device.current():
+            session = GpuKit(runtime, places).session(model_file(path, "simswap"))
+        assert isinstance(session, RunsInPlace)
+        assert session.works_in("cuda")
+        stream, made = device.stream("compute"), []
+
+        def work(session: Session = session, made: list[Any] = made) -> None:
+            feeds, result = {"target": cupy.asarray(target), "source": cupy.asarray(source)}, cupy.zeros_like(target, dtype=np.float32)
+            for _ in range(3):
+                run_in_place(session, feeds, {"output": result})
+            made += [result, result * 2, feeds]
+
+        stream.enqueue(work)
+        stream.record().synchronize()
+        np.testing.assert_allclose(made[0].get(), wanted, atol=2e-3)
+        np.testing.assert_allclose(made[1].get(), 2 * wanted, atol=4e-3)  # work given after it sees what it wrote
+        stream.close()
+        session.close()
+
+
+@pytest.mark.parametrize("blending", list(Blending))
+@pytest.mark.parametrize("runtime", ["ort", "engine"])
+def test_a_face_is_composed_on_the_gpu_as_by_the_processor(
+    tmp_path: Path, places: dict[str, str], runtime: str, blending: Blending
+) -> None:
+    """Swapper, mask and enhancer are networks: of the processor, which is served by way of the host, and of engines."""
+    from rt.compose.kernels.cuda import CudaKernels
+
+    files = {
+        "inswapper": swapper(tmp_path / "swapper.onnx", Contract(128, emap=True)),
+        "xseg": xseg(tmp_path / "xseg.onnx", batch=1),
+        "gfpgan": gfpgan(tmp_path / "gfpgan.onnx"),
+    }
+    models = {"arcface_w600k_r50": model_file(identity.arcface(tmp_path / "arcface.onnx"), "arcface")}
+    photo, frame, device = photo_of(HOPPER), scene(photo_of(ASTRONAUT)), CudaDevice(0)
+
+    def look(kit: FolderKit) -> Look:
+        model, mask, enhancer = (families[name].open(model_file(path, name), kit) for name, path in files.items())
+        given = {"masks": (mask,), "enhancer": enhancer, "blending": blending, "on_lost": OnLost.BLUR}
+        return Look(swapper=model, identity=model.prepare([photo]), **given)
+
+    kit, plain = GpuKit(engine_runtime() if runtime == "engine" else "ort", places, **models), look(FolderKit(**models))
+    wanted = by_the_processor(frame, plain, plain.masks)
+    with device.current():
+        worn, kernels = look(kit), CudaKernels()
+    stream, compositor, image = device.stream("compute"), DeviceCompositor(kernels), device.mirror(frame.pixels)
+    pixels = frame.pixels.copy()
+    for _ in range(6):
+        stream.upload(frame.pixels, image)
+        with device.current():
+            compositor.compose(stream, frame, image, worn)
+        stream.download(image, pixels)
+        stream.record().synchronize()
+        off = np.abs(pixels.astype(int) - wanted)
+        assert off.max() <= 6
+        assert (off > 2).mean() < 1e-3
+    compositor.clear()
+    stream.close()
 
 
 @pytest.mark.timeout(900)

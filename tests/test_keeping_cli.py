@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import cv2
 import pytest
@@ -22,7 +22,7 @@ from app.face_options import LookOptions
 from app.gallery import Gallery
 from app.preset_options import options_of
 from app.presets import OutputPreset, Preset, Presets, SourcePreset
-from app.settings import InputSettings, LookSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
+from app.settings import EncoderName, InputSettings, LookSettings, PeopleSettings, PersonSettings, Settings, SourceSettings
 from engines.face_regions import Region
 from rt.options import Blending, Corner, CropFit, OnLost, Wear
 
@@ -149,6 +149,7 @@ outputs = st.builds(
     null=st.booleans(),
     overwrite=st.booleans(),
     bitrate_bps=st.none() | st.integers(50_000, 200_000_000),
+    encoder=st.sampled_from(get_args(EncoderName)),
 )
 inputs = st.builds(
     InputSettings,
@@ -192,6 +193,7 @@ def test_every_preset_is_the_same_as_its_options(preset: Preset) -> None:
             preset.output.null,
             preset.output.overwrite,
         )
+        assert found["encoder"] == preset.output.encoder
         assert found.get("bitrate") == (None if preset.output.bitrate_bps is None else str(preset.output.bitrate_bps))
 
 

@@ -85,7 +85,27 @@ def test_nothing_is_launched_for_nothing(kernels: HostKernels) -> None:
     assert (out == 7).all()
 
 
-NAMES = "RawModule RawModule.get_function empty ndarray.set cuda.get_current_stream cuda.memory.OutOfMemoryError cuda.is_available"
+class OfPyCuda:
+    """What PyCUDA's GPUArray says of itself, over memory of the host."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.dtype, self.strides = values, values.dtype, values.strides
+        lies = values.__array_interface__
+        self.__cuda_array_interface__ = {**lies, "strides": values.strides, "version": 3, "stream": None}
+
+
+def test_arrays_of_other_packages_are_taken_where_they_lie(kernels: HostKernels) -> None:
+    values = np.random.default_rng(0).random((2, 5, 5), np.float32)
+    wanted, made = np.empty_like(values), OfPyCuda(np.full_like(values, np.nan))
+    kernels.launch(KERNELS["sharpen"], (5, 5, 2), values, 2, 5, 0.5, wanted)
+    kernels.launch(KERNELS["sharpen"], (5, 5, 2), OfPyCuda(values), 2, 5, 0.5, made)
+    np.testing.assert_array_equal(made.values, wanted)
+
+
+NAMES = (
+    "RawModule RawModule.get_function asarray empty ndarray ndarray.set ndarray.view from_dlpack "
+    "cuda.get_current_stream cuda.Stream.wait_event cuda.Stream.null.record cuda.Device cuda.memory.OutOfMemoryError cuda.is_available"
+)
 
 
 def test_every_name_of_the_gpu_form_exists_in_cupy() -> None:

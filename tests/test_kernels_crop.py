@@ -90,6 +90,17 @@ def test_a_batch_is_its_faces_one_by_one(kernels: HostKernels) -> None:
         np.testing.assert_array_equal(made, crop(kernels, image, matrix, side, SIGNED)[0])
 
 
+def test_a_crop_of_pixels_is_the_tensor_s_in_the_order_of_the_picture(kernels: HostKernels) -> None:
+    image, side = noise(80, 100), 23
+    faces, out = records.new_faces(2), Guarded((2, side, side, 3), np.float32)
+    matrices = [turned(side, 0.3, 20, 30, 40), turned(side, 2, -70, 80, 10)]
+    for number, matrix in enumerate(matrices):
+        records.set_crop(faces[number : number + 1], crop_plan(matrix, side, image.shape), IMAGENET)
+    run(kernels, "crop_to_pixels", (side, side, 2), image, 100, 80, 300, records.words(faces), 2, side, out.array)
+    for made, matrix in zip(out.check(), matrices, strict=True):
+        np.testing.assert_array_equal(made[..., ::-1].transpose(2, 0, 1), crop(kernels, image, matrix, side, IMAGENET)[0])
+
+
 def pasted_by_hand(frame: np.ndarray, planes: np.ndarray, alpha: np.ndarray, matrix: np.ndarray, norm: Norm, opacity: float) -> np.ndarray:
     """The processor's way: planes float32 [3, S, S], alpha uint8 [S, S]."""
     picture, out = np.empty((*alpha.shape, 3), np.uint8), frame.copy()

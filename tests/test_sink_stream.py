@@ -47,7 +47,7 @@ class Publisher:
 
     def __init__(self, url: str, *, timeout_s: float = 5.0, bitrate_bps: int | None = None) -> None:
         self.clock = MonotonicClock()
-        options = {"timeout_s": timeout_s, "bitrate_bps": bitrate_bps, "preset": "ultrafast"}
+        options = {"timeout_s": timeout_s, "bitrate_bps": bitrate_bps}
         self.sink = StreamSink(url, AudioQueue(16), self.clock, **options)
         self.number = 0
         self.error: SinkError | None = None

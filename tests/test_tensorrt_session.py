@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from engines.errors import DeviceError, DeviceMemoryError, ModelError
-from engines.session import open_session, runtimes
+from engines.session import open_session, run_in_place, runtimes
 from engines.store import embedded_model
 from engines.tensorrt import TensorRtSession, import_runtime, problem
 
@@ -29,13 +29,16 @@ class FakeCuda:
     """Device memory is host memory that nobody else knows; work is done when the stream is waited for."""
 
     cudaMemcpyKind = SimpleNamespace(cudaMemcpyHostToDevice=1, cudaMemcpyDeviceToHost=2)  # noqa: N815
+    cudaStreamNonBlocking, cudaEventDisableTiming = 1, 2  # noqa: N815
 
     def __init__(self, room: int = 1 << 20) -> None:
         self.blocks: dict[int, ctypes.Array] = {}
         self.queue: list[Callable[[], object]] = []
         self.streams: set[int] = set()
+        self.copies = 0
         self.room = room
         self.meant = 1
+        self.context: FakeContext | None = None
 
     def cudaGetDevice(self):  # noqa: N802
         return Error.cudaSuccess, self.meant
@@ -44,7 +47,8 @@ class FakeCuda:
         self.meant = number
         return (Error.cudaSuccess,)
 
-    def cudaStreamCreate(self):  # noqa: N802
+    def cudaStreamCreateWithFlags(self, flags):  # noqa: N802
+        assert flags == self.cudaStreamNonBlocking
         self.streams.add(7)
         return Error.cudaSuccess, 7
 
@@ -67,6 +71,7 @@ class FakeCuda:
         assert stream in self.streams
         device = to if kind == 1 else source
         assert len(self.blocks[device]) >= nbytes
+        self.copies += 1
         self.queue.append(lambda: ctypes.memmove(to, source, nbytes))
         return (Error.cudaSuccess,)
 
@@ -87,6 +92,7 @@ class FakeContext:
         self.cuda, self.most = cuda, most
         self.shape: tuple[int, ...] = ()
         self.addresses: dict[str, int] = {}
+        self.given_to: list[int] = []
 
     def set_input_shape(self, name, shape):
         self.shape = tuple(shape)
@@ -108,6 +114,7 @@ class FakeContext:
             twice[:] = value * 2
 
         self.cuda.queue.append(double)
+        self.given_to.append(stream)
         return True
 
 
@@ -144,7 +151,8 @@ def fake_trt(cuda: FakeCuda, kept: list[bytes] | None = None) -> SimpleNamespace
             return np.float32
 
         def create_execution_context(self, config=None):
-            return FakeContext(cuda, 8)
+            cuda.context = FakeContext(cuda, 8)
+            return cuda.context
 
         def create_runtime_config(self):
             return SimpleNamespace(create_runtime_cache=Cache, set_runtime_cache=lambda cache: True)
@@ -207,6 +215,59 @@ def test_runs_by_names_at_any_batch(cuda: FakeCuda, runtime: str) -> None:
 def test_feeds_that_do_not_fit_are_told_what_does(cuda: FakeCuda, feeds) -> None:
     with pytest.raises(ModelError, match=r"was given .*; it takes value float32"):
         opened(cuda).run(feeds)
+
+
+class OnGpu:
+    """An array of the fake GPU's, as CuPy and PyCUDA tell of theirs."""
+
+    def __init__(self, cuda: FakeCuda, shape: tuple[int, ...], stream: int | None, dtype: type = np.float32) -> None:
+        self.shape, self.dtype, self.stream = shape, np.dtype(dtype), stream
+        self.address = cuda.cudaMalloc(max(1, int(np.prod(shape)) * self.dtype.itemsize))[1]
+        count = int(np.prod(shape)) * self.dtype.itemsize
+        self.values = np.frombuffer((ctypes.c_char * count).from_address(self.address), dtype).reshape(shape)
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False), "version": 3, "stream": self.stream}
+
+
+@pytest.mark.parametrize("stream", [42, None], ids=["a lane's stream", "no stream"])
+def test_arrays_of_the_gpu_are_read_and_written_where_they_lie(cuda: FakeCuda, stream: int | None) -> None:
+    """No copy, no memory of its own; on the stream that the arrays name, else done on return."""
+    session = opened(cuda)
+    for rows in (1, 5, 5, 2):
+        value, twice = (OnGpu(cuda, (rows, 3), stream) for _ in range(2))
+        value.values[...], before = np.random.default_rng(rows).random((rows, 3)), len(cuda.blocks)
+        run_in_place(session, {"value": value}, {"twice": twice})
+        if stream is not None:
+            assert cuda.queue, "it is given and not waited for"
+            cuda.cudaStreamSynchronize(stream)
+        np.testing.assert_array_equal(twice.values, value.values * 2)
+        assert len(cuda.blocks) == before
+    assert cuda.copies == 0
+    assert cuda.context is not None
+    assert set(cuda.context.given_to) == {7 if stream is None else stream}
+    host = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(session.run({"value": host})["twice"], host * 2)  # the host's way finds its own memory again
+
+
+def test_an_output_that_nobody_wants_has_a_place_all_the_same(cuda: FakeCuda) -> None:
+    session = opened(cuda)
+    run_in_place(session, {"value": OnGpu(cuda, (4, 3), None)}, {})
+    assert cuda.context is not None
+    assert cuda.context.addresses["twice"] in cuda.blocks
+
+
+@pytest.mark.parametrize(
+    ("value", "twice"),
+    [((2, 4), (2, 4)), ((9, 3), (9, 3)), ((2, 3), (3, 3)), ((3,), (3,))],
+    ids=["shape", "batch", "result", "rank"],
+)
+def test_arrays_of_the_gpu_that_do_not_fit_are_told(cuda: FakeCuda, value: tuple[int, ...], twice: tuple[int, ...]) -> None:
+    with pytest.raises(ModelError, match=r"was given .*value float32|gives twice \[2, 3\] where \[3, 3\] was expected"):
+        run_in_place(opened(cuda), {"value": OnGpu(cuda, value, 42)}, {"twice": OnGpu(cuda, twice, 42)})
+    with pytest.raises(ModelError, match="value float64"):
+        run_in_place(opened(cuda), {"value": OnGpu(cuda, (1, 3), 42, np.float64)}, {"twice": OnGpu(cuda, (1, 3), 42)})
 
 
 def test_a_session_runs_on_the_gpu_that_was_meant_when_it_was_opened(cuda: FakeCuda) -> None:

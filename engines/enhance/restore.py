@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
-from engines.crop_model import CropRecipe, deliver, fetched
+from engines.crop_model import CropNetwork, CropRecipe
 from engines.errors import ModelError
 from engines.face import Patch
 from engines.family import Graph, Kit, ModelFile, built_otherwise, shape_differences
@@ -50,9 +49,18 @@ class Restorer:
         """See ``engines.crop_model.CropModel``."""
         return CropRecipe(self._template, self._side, 1, SIGNED, SIGNED, says_mask=False)
 
-    def infer(self, planes: Any, identity: None, pictures: Any, shown: None) -> None:
+    @property
+    def network(self) -> CropNetwork:
         """See ``engines.crop_model.CropModel``."""
-        deliver(self._checked(self._network.run_each(fetched(planes), self._others), len(planes)), pictures)
+        return self._network.on_crops()
+
+    def feeds(self, identity: None, count: int) -> Mapping[str, np.ndarray]:
+        """See ``engines.crop_model.CropModel``: the same, however many."""
+        return self._others
+
+    def check_made(self, pictures: np.ndarray) -> None:
+        """See ``engines.crop_model.CropModel``."""
+        self._checked([pictures], len(pictures))
 
     def _restored(self, image: np.ndarray, matrices: Sequence[np.ndarray]) -> list[Patch | None]:
         crops = [crop_bgr(image, matrix, self._side) for matrix in matrices]

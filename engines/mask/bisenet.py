@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
+from engines.crop_model import CropNetwork
 from engines.errors import ModelError
 from engines.face_regions import WORN, parsed
 from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
 from engines.jit import compiled
-from engines.mask.contract import Cover, leave
+from engines.mask.contract import Cover, MaskRecipe, leave
 from engines.mask.lower import SIDE, lower, softened
 from engines.network import FLOATS, Network
 from engines.tensor import IMAGENET
@@ -47,7 +48,7 @@ class BiSeNet:
             raise ModelError(f"{', '.join(unknown)} is no region of a face; known are {', '.join(REGIONS)}")
         self.name = network.name
         self._network = network
-        self._aligner = aligner
+        self.aligner = aligner
         self._kept = np.isin(np.arange(CLASSES), [REGIONS[region] for region in regions])
 
     def covers(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Cover]:
@@ -55,14 +56,31 @@ class BiSeNet:
 
         Raises ``ModelError`` where the network gives something else than its file says.
         """
-        matrices = places(self._aligner, image, faces, template(TEMPLATE, INPUT))
+        matrices = places(self.aligner, image, faces, template(TEMPLATE, INPUT))
         crops = [crop_bgr(image, matrix, INPUT) for matrix in matrices if matrix is not None]
         scores = iter(self._scores(crops) if crops else ())
         return [leave if matrix is None else self._cover(next(scores), matrix) for matrix in matrices]
 
     def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
         """What the network looks at: uint8 [512, 512, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
-        return aligned_crop(self._aligner, image, points, template(TEMPLATE, INPUT), INPUT)
+        return aligned_crop(self.aligner, image, points, template(TEMPLATE, INPUT), INPUT)
+
+    @property
+    def recipe(self) -> MaskRecipe:
+        """See ``engines.mask.contract.NetworkMask``."""
+        return MaskRecipe(template(TEMPLATE, INPUT), INPUT, IMAGENET, True, (CLASSES, INPUT, INPUT), self._kept)
+
+    @property
+    def network(self) -> CropNetwork:
+        """See ``engines.mask.contract.NetworkMask``."""
+        return self._network.on_crops()
+
+    def feeds(self, identity: None, count: int) -> Mapping[str, np.ndarray]:
+        """See ``engines.mask.contract.NetworkMask``: nothing."""
+        return {}
+
+    def check_made(self, pictures: np.ndarray) -> None:
+        """See ``engines.mask.contract.NetworkMask``: what is no number keeps nothing."""
 
     def _scores(self, crops: Sequence[np.ndarray]) -> np.ndarray:
         """float32 [N, 19, 512, 512]."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from engines.align import Aligner, aligned_crop, crop_bgr, places, template
+from engines.crop_model import CropNetwork
 from engines.family import Graph, Kind, Kit, ModelFile, built_otherwise, families, shape_differences
-from engines.mask.contract import Cover, leave
+from engines.mask.contract import Cover, MaskRecipe, leave
 from engines.mask.lower import SIDE, levels, lower, softened
 from engines.network import FLOATS, Network
 from engines.tensor import UNIT
@@ -24,7 +25,7 @@ class XSeg:
     def __init__(self, network: Network, aligner: Aligner) -> None:
         self.name = network.name
         self._network = network
-        self._aligner = aligner
+        self.aligner = aligner
         self._planar = network.picture.shape[1] == 3
 
     def covers(self, image: np.ndarray, faces: Sequence[np.ndarray]) -> list[Cover]:
@@ -32,14 +33,32 @@ class XSeg:
 
         Raises ``ModelError`` where the network gives something else than its file says.
         """
-        matrices = places(self._aligner, image, faces, template(TEMPLATE, SIDE))
+        matrices = places(self.aligner, image, faces, template(TEMPLATE, SIDE))
         crops = [crop_bgr(image, matrix, SIDE) for matrix in matrices if matrix is not None]
         shares = iter(self._shares(crops) if crops else ())
         return [leave if matrix is None else partial(lower, mask=softened(levels(next(shares))), matrix=matrix) for matrix in matrices]
 
     def crop(self, image: np.ndarray, points: np.ndarray) -> np.ndarray:
         """What the network looks at: uint8 [256, 256, 3] BGR of ``image`` (uint8 BGR), ``points`` float32 [468, 3] in its pixels."""
-        return aligned_crop(self._aligner, image, points, template(TEMPLATE, SIDE), SIDE)
+        return aligned_crop(self.aligner, image, points, template(TEMPLATE, SIDE), SIDE)
+
+    @property
+    def recipe(self) -> MaskRecipe:
+        """See ``engines.mask.contract.NetworkMask``."""
+        made = (1, SIDE, SIDE) if self._planar else (SIDE, SIDE, 1)
+        return MaskRecipe(template(TEMPLATE, SIDE), SIDE, UNIT, self._planar, made, None)
+
+    @property
+    def network(self) -> CropNetwork:
+        """See ``engines.mask.contract.NetworkMask``."""
+        return self._network.on_crops()
+
+    def feeds(self, identity: None, count: int) -> Mapping[str, np.ndarray]:
+        """See ``engines.mask.contract.NetworkMask``: nothing."""
+        return {}
+
+    def check_made(self, pictures: np.ndarray) -> None:
+        """See ``engines.mask.contract.NetworkMask``: what is no number keeps nothing."""
 
     def _shares(self, crops: Sequence[np.ndarray]) -> np.ndarray:
         """float32 [N, 256, 256] in [0, 1]."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from engines.align import Aligner, MeshAligner, aligned_crop, crop_bgr, places, template
 from engines.batch import Batches
-from engines.crop_model import CropRecipe, deliver, fetched, says_mask
+from engines.crop_model import CropNetwork, CropRecipe, mask_spec, says_mask
 from engines.errors import ModelError
 from engines.face import Patch, SourceFace
 from engines.family import Graph, Kit, ModelFile
@@ -125,15 +125,18 @@ class NeuralSwapper:
         wanted = template(recipe.template, recipe.side * self._boost)
         return CropRecipe(wanted, recipe.side, self._boost, recipe.given, recipe.made, mask, EDGE_SHARE * self.seam_width)
 
-    def infer(self, planes: Any, identity: np.ndarray, pictures: Any, shown: Any) -> None:
+    @property
+    def network(self) -> CropNetwork:
         """See ``engines.crop_model.CropModel``."""
-        made, mask = self._run(fetched(planes), identity)
-        deliver(made, pictures)
-        if shown is None:
-            return
-        if mask is None:
-            raise ModelError(f"{self.name} says no mask, and its file promises one; check it with `ffrt models verify`")
-        deliver(mask, shown)
+        outputs = self._session.outputs
+        return CropNetwork(self._session, self._target, outputs[0], mask_spec(outputs, self._recipe.side), self._batches)
+
+    def feeds(self, identity: np.ndarray, count: int) -> dict[str, np.ndarray]:
+        """See ``engines.crop_model.CropModel``."""
+        return {} if self._source is None else {self._source.name: _repeated(identity, count, self._source)}
+
+    def check_made(self, pictures: np.ndarray) -> None:
+        """See ``engines.crop_model.CropModel``: what is no number is shown as black, here as on the processor."""
 
     def _room_for(self, faces: int) -> np.ndarray:
         """float32 [faces · boost², 3, S, S]: the same memory as long as no more faces come than before."""
@@ -162,7 +165,7 @@ class NeuralSwapper:
         feeds: dict[str, np.ndarray] = {self._target.name: planes.astype(self._target.dtype, copy=False)}
         if self._source is not None:
             assert source is not None, "a swapper with a source input prepares one"
-            feeds[self._source.name] = _repeated(source, len(planes), self._source)
+            feeds |= self.feeds(source, len(planes))
         results = list(self._session.run(feeds).values())
         if not results or results[0].shape != planes.shape:
             given = results[0].shape if results else "nothing"

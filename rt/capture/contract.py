@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from rt.audio import AudioBus
-from rt.frame import VideoFormat
+from rt.frame import PlanarPicture, VideoFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,15 @@ class Source(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """JSON-ready: what was asked for, what was granted, backend (any thread)."""
+        ...
+
+
+@runtime_checkable
+class Decodes(Protocol):
+    """What a source offers beside ``Source`` if its pictures lie on a device before they lie here."""
+
+    def planar(self) -> PlanarPicture | None:
+        """The picture of the last ``retrieve`` where it was decoded; None where it is not there, or was turned. Capture thread."""
         ...
 
 

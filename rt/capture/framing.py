@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import cv2
 import numpy as np
 
 from rt.audio import AudioBus
-from rt.capture.contract import Adjustable, Grab, Source
+from rt.capture.contract import Adjustable, Decodes, Grab, Source
 from rt.errors import OptionError
-from rt.frame import VideoFormat
+from rt.frame import PlanarPicture, VideoFormat
 from rt.options import CROP_LEAVES_MIN, CropFit
 
 TURNS = (0, 90, 180, 270)
@@ -141,6 +141,11 @@ class FramedSource:
         else:
             self._source.retrieve(self._given)
             framing.apply(self._given, into)
+
+    def planar(self) -> PlanarPicture | None:
+        """As ``rt.capture.contract.Decodes``; a picture that is framed is not what was decoded."""
+        whole = self._framing.changes_nothing and isinstance(self._source, Decodes)
+        return cast(Decodes, self._source).planar() if whole else None
 
     def close(self) -> None:
         self._source.close()

@@ -24,7 +24,7 @@ from rt.capture.contract import Grab
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
 from rt.errors import NoVideoError, SourceError, SourceLostError
-from rt.frame import VideoFormat
+from rt.frame import PlanarPicture, VideoFormat
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +151,14 @@ class MediaSource:
             cv2.rotate(picture, ROTATIONS[turn], dst=into)
         else:
             np.copyto(into, picture)
+
+    def _planar(self) -> PlanarPicture | None:
+        """The last picture as ``rt.capture.contract.Decodes`` has it, wherever it lies."""
+        frame, matrix = self._frame, None if self._frame is None else STANDARDS.get(_matrix(self._frame))
+        layout = None if frame is None else LAYOUTS.get((frame.sw_format or frame.format).name)
+        if frame is None or layout is None or matrix is None or _rotation(frame):
+            return None
+        return PlanarPicture(layout, (frame.planes[0], frame.planes[1]), matrix, _range(frame) is ColorRange.JPEG)
 
     def close(self) -> None:
         self._frame = None
@@ -348,6 +356,12 @@ def _to_bgr(reformatter: VideoReformatter, frame: av.VideoFrame, width: int, hei
     rows = np.frombuffer(cast(Any, plane), np.uint8).reshape(height, plane.line_size)
     return np.lib.stride_tricks.as_strided(rows, (height, width, 3), (plane.line_size, 3, 1))
 
+
+LAYOUTS = {"nv12": "nv12", "p010le": "p010"}
+"""FFmpeg's name of what decoders on a device leave → ours."""
+
+STANDARDS = {Colorspace.ITU709: 709, Colorspace.ITU601: 601, Colorspace.SMPTE170M: 601}
+"""Those that the kernels know."""
 
 MATRICES = {
     1: Colorspace.ITU709,

@@ -1,6 +1,6 @@
 """``nvdec:FILE``: a file or an address that an NVIDIA GPU decodes, by FFmpeg's own way to it. Not run on a GPU yet.
 
-PyAV copies each picture to the host, where this version composes; what stays on the device is not asked for before a lane takes it there.
+Each picture comes to the host as well, for whoever finds faces in it; a lane that composes on the GPU takes it where it was decoded.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from rt.capture.media import MediaSource
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
 from rt.errors import OptionError
+from rt.frame import PlanarPicture
 
 log = logging.getLogger(__name__)
 
 PREFIX = "nvdec:"
+
+HELD_MAX = 16
+"""Pictures that the line may hold beside those that the decoder needs: a slot of the ring each."""
 
 
 class NvdecSource(MediaSource):
@@ -38,11 +42,20 @@ class NvdecSource(MediaSource):
         why = self._refusal or ("" if self._takes_format else "the GPU does not decode this format")
         return {**super().describe(), "decoder": f"the processor: {why}" if why else "NVDEC"}
 
+    def planar(self) -> PlanarPicture | None:
+        """See ``rt.capture.contract.Decodes``."""
+        return self._planar() if self._frame is not None and self._frame.format.name == "cuda" else None
+
+    def _set_threads(self) -> None:
+        super()._set_threads()
+        if not self._refusal:
+            self._container.streams.video[0].codec_context.options = {"extra_hw_frames": str(HELD_MAX)}
+
     def _open_media(self, place: Any, **how: Any) -> Any:
         if self._refusal:
             return super()._open_media(place, **how)
         try:
-            container = super()._open_media(place, hwaccel=HWAccel("cuda", allow_software_fallback=True), **how)
+            container = super()._open_media(place, hwaccel=HWAccel("cuda", allow_software_fallback=True, is_hw_owned=True), **how)
         except av.error.PermissionError as error:  # what FFmpeg says where there is no GPU, or no driver
             self._refusal = f"the machine refuses its GPU ({error.strerror}); is NVIDIA's driver installed?"
             log.warning("%s is decoded by %s", self._shown, self.describe()["decoder"])

@@ -10,8 +10,10 @@ import numpy as np
 
 from engines.device.contract import Step, Stream
 from engines.device.graphs import Graphs
+from engines.device.memory import address_of
 from engines.face import Patch
-from engines.mask.contract import Cover, Mask, ShapeMask
+from engines.mask.contract import Cover, Mask, NetworkMask, ShapeMask
+from engines.mask.lower import SIDE
 from engines.mask.shapes import Shapes, limit_all
 from engines.mesh.regions import OVAL
 from rt.compose import host
@@ -28,6 +30,9 @@ WALK = (512, 256, 1)
 SEGMENTS, SHAPES = 120, 12
 """Room for what masks draw in one box: four hands and a mouth."""
 
+BATCH = 16
+"""Faces whose crops are taken at once: their records are one piece."""
+
 BOX: Fields = {"face": (records.FACE, (1,))}
 DRAWING: Fields = {"segments": (np.float32, (SEGMENTS, 6)), "shapes": (np.float32, (SHAPES, 6))}
 FINISH: Fields = {"finish": (np.float32, (3 + records.RADIUS_MAX,))}
@@ -38,6 +43,16 @@ Limit = tuple[Any, Any, Any]
 """What masks leave, as kernels take it: what was sent, segments and shapes; None for what there is none of."""
 
 
+@dataclass(frozen=True, slots=True)
+class MadeMask:
+    """What a network left to be seen of a face."""
+
+    levels: Any
+    """u8 [S · S] on the device, S being ``engines.mask.lower.SIDE``."""
+    matrix: np.ndarray
+    """float32 [2, 3]: pixels of the picture → of the mask."""
+
+
 @dataclass
 class Masking:
     """What masks say of one face."""
@@ -46,19 +61,24 @@ class Masking:
     """To be drawn."""
     covers: list[Cover] = field(default_factory=list)
     """Of masks that can only be asked."""
+    made: list[MadeMask] = field(default_factory=list)
+    """By networks, on the device."""
 
     def lower(self, patch: Patch) -> None:
-        """All of it, by the processor."""
+        """All that is not on the device, by the processor."""
         for cover in self.covers:
             cover(patch)
         limit_all(patch, self.shapes)
 
 
 def masking_of(masks: Sequence[Mask], pixels: np.ndarray, faces: Sequence[TrackedFace]) -> dict[int, Masking]:
-    """By the faces' ids. ``pixels``: uint8 [H, W, 3] BGR, as they were filmed. Every mask looks once."""
+    """By the faces' ids. ``pixels``: uint8 [H, W, 3] BGR, as they were filmed. Every mask looks once; those of networks are left to
+    ``rt.compose.masks``."""
     said = {face.id: Masking() for face in faces}
     points = [face.points for face in faces]
     for mask in masks:
+        if isinstance(mask, NetworkMask):
+            continue
         if isinstance(mask, ShapeMask):
             for face, shapes in zip(faces, mask.shapes(pixels, points), strict=True):
                 said[face.id].shapes += shapes
@@ -112,6 +132,10 @@ class Canvas:
         self._sends.append((parcel.staging, parcel.memory))
         return parcel
 
+    def crops(self, count: int) -> Parcel:
+        """Records of ``count`` faces whose crops are taken at once."""
+        return self.parcel(f"crops of {count}", {"faces": (records.FACE, (count,))})
+
     def sent(self, values: np.ndarray) -> Any:
         """The values of a box (contiguous; left as they are until the frame is done), which go up before any launch."""
         channels = values.shape[2] if values.ndim == 3 else 1
@@ -139,12 +163,25 @@ class Canvas:
         shapes = [each for each in masking.shapes if each.box(left, top, left + width, top + height) is not None]
         drawing = self.parcel("drawing", DRAWING) if shapes else None
         is_drawn = drawing is not None and records.set_shapes(record, shapes, drawing.host["segments"], drawing.host["shapes"])
+        sent = None
         if masking.covers or (shapes and not is_drawn):
-            record["shapes"] = 0
-            return self._sent_limit(masking, left, top, width, height), None, None
+            record["shapes"], drawing = 0, None
+            sent = self._sent_limit(masking, left, top, width, height)
+        if masking.made:
+            sent = self.lower(parcel, face_id, sent)
         if drawing is None:
-            return None, None, None
-        return None, drawing.device["segments"], drawing.device["shapes"]
+            return sent, None, None
+        return sent, drawing.device["segments"], drawing.device["shapes"]
+
+    def lower(self, parcel: Parcel, face_id: int, alpha: Any) -> Any:
+        """``alpha`` (u8, of the box of ``parcel``) as far as masks of networks leave it, in place; None stands for one of 255."""
+        for number, mask in enumerate(self.masking(face_id).made):
+            own = parcel if not number else self.parcel("box", BOX)
+            own.host["face"][:] = parcel.host["face"]
+            records.set_mask(own.host["face"], mask.matrix)
+            is_new, alpha = alpha is None, self.per_pixel("limit", np.uint8) if alpha is None else alpha
+            self.launch("mask_lower", WALK, alpha, own.device["face"], mask.levels, SIDE, int(is_new))
+        return alpha
 
     def patch(self) -> tuple[Any, Any]:
         """Where a patch may be made that ``lay`` is to lay: u8 [h, w, 3] and u8 [h, w]."""
@@ -223,5 +260,4 @@ def _key(step: Step) -> Hashable:
 def _argument_key(value: Any) -> Hashable:
     if not hasattr(value, "strides"):
         return value
-    lies = getattr(value, "__cuda_array_interface__", None) or value.__array_interface__
-    return lies["data"][0], value.shape
+    return address_of(value), value.shape

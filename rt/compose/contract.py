@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from engines.device.contract import Stream
 from engines.registry import Registry
-from rt.frame import Frame
+from rt.frame import Frame, PlanarPicture
 from rt.options import Look
 
 
@@ -25,6 +25,11 @@ class Compositor(Protocol):
         looked at there, before this returns. Both must stay as they are until the work is done, and so must this object: it is called
         again only then. Raises ``DeviceError`` for a look that is refused, and what swapper, enhancer and masks raise.
         """
+        ...
+
+    def unpack(self, stream: Stream, picture: PlanarPicture, image: Any) -> bool:
+        """Asynchronous: gives ``stream`` the work of writing ``picture`` into ``image`` (uint8 [H, W, 3] BGR). False, and nothing is given,
+        where it does not lie on this device, or is of another size."""
         ...
 
     def clear(self) -> None:

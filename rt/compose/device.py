@@ -14,15 +14,18 @@ import numpy as np
 from engines.device.contract import Stream
 from engines.device.graphs import Graphs
 from engines.errors import DeviceError
+from engines.mask.contract import NetworkMask
 from engines.swap.contract import FadesAtSeam, MatchesColours
 from rt.compose.canvas import Canvas, masking_of
 from rt.compose.contract import compositors
 from rt.compose.kernels.contract import Kernels
+from rt.compose.kernels.declared import KERNELS
 from rt.compose.layers import Layers, by_identity
 from rt.compose.lost import Treatment, treatments
+from rt.compose.masks import NetworkMasks
 from rt.compose.memory import Memory
 from rt.compose.painters import Painter, PainterKind, painters
-from rt.frame import Frame, TrackedFace
+from rt.frame import Frame, PlanarPicture, TrackedFace
 from rt.options import Look
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ class DeviceCompositor:
         self._kernels = kernels
         self._memory = Memory(kernels)
         self._painters: dict[str, Painter] = {}
+        self._masks: NetworkMasks | None = None
         self._layers = Layers()
         self._known: frozenset[int] = frozenset()
         self._worn: tuple[Any, ...] = ()
@@ -57,6 +61,7 @@ class DeviceCompositor:
         self._memory.begin_frame()
         swapped = _faces(frame, Treatment.SWAP)
         canvas = Canvas(self._kernels, self._memory, frame, image, masking_of(look.masks, frame.pixels, swapped))
+        self._mask(canvas, look, swapped)
         self._draw(canvas, look, self._layers.of(swapped))
         for what in (Treatment.FREEZE, Treatment.BLUR):  # frozen ones too: not every frame has a good picture to be replaced by
             for face in _faces(frame, what):
@@ -68,9 +73,25 @@ class DeviceCompositor:
         stream.enqueue(self._reach, self._given)
         self._forget_others(frame, look)
 
+    def unpack(self, stream: Stream, picture: PlanarPicture, image: Any) -> bool:
+        planes = [self._kernels.adopt(plane) for plane in picture.planes]
+        height, width = image.shape[:2]
+        if any(plane is None for plane in planes) or planes[0].shape != (height, width) or height % 2 or width % 2:
+            return False
+        stream.enqueue(self._unpack, picture, planes, image, writes=(image,))
+        return True
+
+    def _unpack(self, picture: PlanarPicture, planes: Sequence[Any], image: Any) -> None:
+        height, width = image.shape[:2]
+        codes = [argument for plane in planes for argument in (plane.view(np.uint8), plane.strides[0])]
+        how = (width, height, picture.matrix, int(picture.is_full_range))
+        self._kernels.await_decoder()
+        self._kernels.launch(KERNELS[f"{picture.layout}_to_bgr"], (width, height, 1), *codes, *how, image, image.strides[0])
+
     def clear(self) -> None:
         self._forget_models()
         self._painters.clear()
+        self._masks = None
         self._memory, self._plate, self._worn, self._graphs = Memory(self._kernels), None, (), None
         self._given = self._reached = 0
 
@@ -79,10 +100,17 @@ class DeviceCompositor:
             self._graphs[1].clear()
         for painter in self._painters.values():
             painter.forget()
+        if self._masks is not None:
+            self._masks.forget()
 
     def _reach(self, number: int) -> None:
         """On the stream, after all that was given for a frame; skipped where any of it failed."""
         self._reached = number
+
+    def _mask(self, canvas: Canvas, look: Look, swapped: Sequence[TrackedFace]) -> None:
+        if swapped and any(isinstance(mask, NetworkMask) for mask in look.masks):
+            self._masks = self._masks or NetworkMasks(self._memory)
+            self._masks.look(canvas, look.masks, swapped)
 
     def _draw(self, canvas: Canvas, look: Look, layers: Sequence[Sequence[TrackedFace]]) -> None:
         if isinstance(look.swapper, MatchesColours):
@@ -120,7 +148,7 @@ class DeviceCompositor:
     def _wear(self, look: Look) -> None:
         """What was recorded for other models is of no more use, and holds them."""
         identities = (look.identity, *look.seats, *(role.identity for role in look.roles.values()))
-        worn = (look.swapper, *identities, look.enhancer, look.seam_width)
+        worn = (look.swapper, *identities, look.enhancer, look.seam_width, *look.masks)
         if len(self._worn) != len(worn) or any(before is not now for before, now in zip(self._worn, worn, strict=True)):
             self._forget_models()
             self._worn = worn

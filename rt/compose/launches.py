@@ -19,6 +19,17 @@ PATCH: dict[str, tuple[str, ...]] = {
 
 LAY, SEAM, SHARPEN = ("lay_patch",), ("seam_cells", "seam_membrane"), ("sharpen_rows", "sharpen_columns")
 
+_SOFTENED = ("mask_blur_rows", "mask_blur_columns")
+
+NETWORK_MASKS: dict[str, tuple[str, ...]] = {
+    "planes": ("crop_to_tensor", "mask_levels", *_SOFTENED),
+    "pixels": ("crop_to_pixels", "mask_levels", *_SOFTENED),
+    "classes": ("crop_to_tensor", "mask_classes", *_SOFTENED),
+}
+"""What a mask's network takes and gives → kernels around it. What is laid is then lowered by ``LOWER``."""
+
+LOWER = ("mask_lower",)
+
 ENHANCE = "network"
 """An enhancer is one more of these."""
 
@@ -29,11 +40,13 @@ BADGE = ("paint_badge",)
 
 
 def launches(
-    swapper: str, *, enhanced: bool = False, seamless: bool = False, sharpened: bool = False, badge: bool = False
+    swapper: str, *, enhanced: bool = False, seamless: bool = False, sharpened: bool = False, badge: bool = False, mask: str = ""
 ) -> tuple[str, ...]:
-    """The kernels of a frame with one face, in order; 14 at the most, with all of it. ``swapper``: a key of ``SWAP``."""
-    swap = _drawn(swapper, seamless, sharpened and not enhanced)
-    return (*swap, *(_drawn(ENHANCE, seamless, sharpened) if enhanced else ()), *(BADGE if badge else ()))
+    """The kernels of a frame with one face, in order; 14 at the most without a network's mask, 20 with it. ``swapper``: a key of ``SWAP``,
+    ``mask``: of ``NETWORK_MASKS``, or none."""
+    made, lowered = (NETWORK_MASKS[mask], LOWER) if mask else ((), ())
+    swap = lowered + _drawn(swapper, seamless, sharpened and not enhanced)
+    return (*made, *swap, *(lowered + _drawn(ENHANCE, seamless, sharpened) if enhanced else ()), *(BADGE if badge else ()))
 
 
 def _drawn(kind: str, seamless: bool, sharpened: bool) -> tuple[str, ...]:

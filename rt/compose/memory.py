@@ -48,6 +48,7 @@ class Memory:
         self._kernels = kernels
         self._arrays: dict[str, Any] = {}
         self._parts: dict[tuple[str, int, tuple[int, ...]], tuple[Any, Any]] = {}
+        self._rows: dict[tuple[int, int, int], tuple[Any, Any]] = {}
         self._parcels: dict[str, list[Parcel]] = defaultdict(list)
         self._used: dict[str, int] = defaultdict(int)
         self._pending: list[tuple[np.ndarray, Any]] = []
@@ -66,6 +67,15 @@ class Memory:
         if key not in self._parts or self._parts[key][0] is not whole:
             self._parts[key] = (whole, whole[first : first + math.prod(shape)].reshape(shape))
         return self._parts[key][1]
+
+    def rows(self, whole: Any, first: int, count: int) -> Any:
+        """``count`` rows of ``whole`` from ``first`` on: the same object as long as ``whole`` is."""
+        if count == len(whole):
+            return whole
+        key = (id(whole), first, count)
+        if key not in self._rows:
+            self._rows[key] = (whole, whole[first : first + count])
+        return self._rows[key][1]
 
     def constant(self, values: np.ndarray) -> Any:
         """``values`` on the device, of the same shape. Each call makes another one."""

@@ -1,4 +1,4 @@
-"""Pictures to H.264 and sound to AAC in one container: what the stream and the recorder share."""
+"""Pictures to H.264 or HEVC and sound to AAC in one container: what the stream and the recorder share."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import av
 import numpy as np
 from av.container import OutputContainer
+from av.error import FFmpegError
 from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
 
 from rt.audio import RATE_HZ, AudioChunk
@@ -24,6 +25,10 @@ SOUND_BPS = 128_000
 LEAD_SAMPLES = 4 * AAC_SAMPLES
 """Silence is laid this far ahead of the picture. The muxer lets a picture go once later sound waits behind it, the encoder keeps one
 frame back and stamps its first packet one frame before zero, and a frame may be half full: less would hold each picture for a period."""
+
+
+class EncoderError(OSError):
+    """The encoder of pictures failed; the container and what it writes to may be well."""
 
 
 class Matrix(NamedTuple):
@@ -77,7 +82,7 @@ class ToYuv:
 
 
 @dataclass(frozen=True, slots=True)
-class H264:
+class Coding:
     """How pictures are encoded."""
 
     time_base: Fraction
@@ -93,11 +98,11 @@ class H264:
 class Tracks:
     """One picture and one sound track of an open container, on one time line that begins with the first picture."""
 
-    def __init__(self, container: OutputContainer, video: VideoFormat, h264: H264) -> None:
-        """Raises ``av.error.FFmpegError`` where the encoder refuses."""
+    def __init__(self, container: OutputContainer, video: VideoFormat, coding: Coding) -> None:
+        """Raises ``EncoderError`` where the encoder refuses, ``av.error.FFmpegError`` where the container does."""
         self.bytes = 0
         self._container = container
-        self._video = self._add_pictures(video, h264)
+        self._video = self._add_pictures(video, coding)
         self._audio = container.add_stream("aac", rate=RATE_HZ, layout="stereo", bit_rate=SOUND_BPS)
         self._sound: SoundLine | None = None
         self._samples = 0
@@ -120,29 +125,37 @@ class Tracks:
             self._mux_sound(self._audio.encode(self._audio_frame(samples)))
 
     def picture(self, picture: av.VideoFrame, pts: int) -> None:
-        """``pts``: in units of the time base."""
+        """``pts``: in units of the time base. Raises ``EncoderError`` where it is the encoder that fails."""
         picture.pts = pts
         picture.time_base = self._video.codec_context.time_base
-        self._mux(self._video.encode(picture))
+        try:
+            packets = self._video.encode(picture)
+        except FFmpegError as error:
+            raise EncoderError(error.errno, error.strerror) from error
+        self._mux(packets)
 
     def finish(self) -> None:
         """Writes what the encoders still hold."""
         self._mux(self._video.encode())
         self._mux_sound(self._audio.encode())
 
-    def _add_pictures(self, video: VideoFormat, h264: H264) -> av.VideoStream:
+    def _add_pictures(self, video: VideoFormat, coding: Coding) -> av.VideoStream:
         rate = exact_rate(video.fps)
-        key_frames = str(max(1, round(h264.key_frame_s * rate)))
-        stream = self._container.add_stream(h264.encoder, rate=rate, options={"g": key_frames, **h264.options})
+        key_frames = str(max(1, round(coding.key_frame_s * rate)))
+        stream = self._container.add_stream(coding.encoder, rate=rate, options={"g": key_frames, **coding.options})
         assert isinstance(stream, av.VideoStream)
         matrix = matrix_for(video.height)
         stream.width, stream.height, stream.pix_fmt = video.width, video.height, "yuv420p"
         context = stream.codec_context
-        context.time_base = h264.time_base
+        context.time_base = coding.time_base
         context.color_range = ColorRange.MPEG
         context.colorspace, context.color_primaries, context.color_trc = matrix.matrix, matrix.primaries, matrix.transfer
-        if h264.bitrate_bps is not None:
-            context.bit_rate = h264.bitrate_bps
+        if coding.bitrate_bps is not None:
+            context.bit_rate = coding.bitrate_bps
+        try:
+            context.open()
+        except FFmpegError as error:
+            raise EncoderError(error.errno, error.strerror) from error
         return stream
 
     def _audio_frame(self, samples: np.ndarray) -> av.AudioFrame:

@@ -14,7 +14,8 @@ from av.error import FFmpegError
 from rt.audio import AudioQueue
 from rt.errors import SinkError
 from rt.frame import Frame, VideoFormat
-from rt.sinks.encode import H264, ToYuv, Tracks, even
+from rt.sinks.encode import Coding, EncoderError, ToYuv, Tracks, even
+from rt.sinks.encoders import AUTO, Encoder, EncoderChoice, check_encoder
 
 FRAGMENT_US = "500000"
 """A killed process loses at most the fragment it was filling: half a second."""
@@ -33,14 +34,20 @@ TIME_BASE = Fraction(1, 90_000)
 
 
 class RecorderSink:
-    """H.264 and AAC with the pictures' true capture times (variable frame rate)."""
+    """H.264 (or HEVC) and AAC with the pictures' true capture times (variable frame rate)."""
 
     name = "record"
     lossless = True
 
-    def __init__(self, path: Path, audio: AudioQueue, *, bitrate_bps: int | None = None, overwrite: bool = False) -> None:
-        """``bitrate_bps``: None keeps the quality constant instead (CRF 20). Raises ``SinkError`` for a path that cannot be recorded to."""
+    def __init__(
+        self, path: Path, audio: AudioQueue, *, bitrate_bps: int | None = None, overwrite: bool = False, encoder: str = AUTO
+    ) -> None:
+        """``bitrate_bps``: None keeps the quality constant instead. ``encoder``: see ``rt.sinks.encoders``.
+
+        Raises ``SinkError`` for a path that cannot be recorded to, ``OptionError`` for an encoder that nobody knows.
+        """
         _check_path(path, overwrite)
+        self._choice = EncoderChoice(check_encoder(encoder))
         self._path = path
         self._audio = audio
         self._bitrate_bps = bitrate_bps
@@ -57,8 +64,11 @@ class RecorderSink:
         self._to_yuv = ToYuv(size)
         try:
             self._container = av.open(str(self._path), "w", format=form, container_options=options)
-            self._tracks = Tracks(self._container, size, self._h264())
+            self._tracks = Tracks(self._container, size, self._coding(size))
             self._container.start_encoding()
+        except EncoderError as error:
+            self._broken = True
+            raise self._choice.error(f"cannot record to {self._path}", error) from error
         except (FFmpegError, OSError) as error:
             self._broken = True
             raise self._explained(error) from error
@@ -102,6 +112,7 @@ class RecorderSink:
             "path": str(self._path),
             "bytes": tracks.bytes if tracks else 0,
             "lost_sound_s": round(tracks.lost_sound_s, 3) if tracks else 0.0,
+            **self._choice.statistics(),
         }
 
     def _pts(self, captured_ns: int) -> int:
@@ -111,12 +122,12 @@ class RecorderSink:
         self._last_pts = max(exact, self._last_pts + 1)
         return self._last_pts
 
-    def _h264(self) -> H264:
-        # zerolatency: no picture waits in the encoder, where a kill would lose it.
-        options = {"preset": "superfast", "tune": "zerolatency"}
-        if self._bitrate_bps is None:
-            options["crf"] = "20"
-        return H264(TIME_BASE, key_frame_s=2.0, bitrate_bps=self._bitrate_bps, options=options)
+    def _coding(self, video: VideoFormat) -> Coding:
+        def options(encoder: Encoder) -> dict[str, str]:
+            return {**encoder.file, **({} if self._bitrate_bps else encoder.quality)}
+
+        chosen = self._choice.choose(video, options)
+        return Coding(TIME_BASE, 2.0, self._bitrate_bps, self._choice.name, options(chosen))
 
     def _explained(self, error: FFmpegError | OSError) -> SinkError:
         if error.errno == errno.ENOSPC:

@@ -14,9 +14,10 @@ from av.error import FFmpegError
 from rt.address import shown
 from rt.audio import AudioQueue
 from rt.clock import Clock
-from rt.errors import SinkError, SinkRetryError
+from rt.errors import OptionError, SinkError, SinkRetryError
 from rt.frame import Frame, VideoFormat
-from rt.sinks.encode import H264, ToYuv, Tracks, even, exact_rate
+from rt.sinks.encode import Coding, EncoderError, ToYuv, Tracks, even, exact_rate
+from rt.sinks.encoders import AUTO, Encoder, EncoderChoice, check_encoder, encoders
 from rt.sinks.timeline import ConstantRate
 from rt.sinks.transport import Writer, transport_for
 
@@ -39,7 +40,7 @@ def default_bitrate_bps(video: VideoFormat) -> int:
 
 
 class StreamSink:
-    """H.264 without delay in the encoder, and AAC: silence while no sound comes."""
+    """H.264 (or HEVC, where it is asked for) without delay in the encoder, and AAC: silence while no sound comes."""
 
     lossless = False
 
@@ -51,17 +52,20 @@ class StreamSink:
         *,
         name: str = "rtmp",
         bitrate_bps: int | None = None,
-        preset: str = "superfast",
+        encoder: str = AUTO,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """``bitrate_bps``: None chooses by size and rate. Raises ``SinkError`` for an address that means nothing."""
+        """``bitrate_bps``: None chooses by size and rate. ``encoder``: see ``rt.sinks.encoders``. Raises ``SinkError`` for an address that
+        means nothing, ``OptionError`` for an encoder that does, or that does not go there."""
         self.name = name
         self._transport, self._url = transport_for(url)
         self._shown_url = shown(url)
         self._audio = audio
         self._clock = clock
         self._bitrate_bps = bitrate_bps
-        self._preset = preset
+        self._choice = EncoderChoice(check_encoder(encoder))
+        if self._transport.container == "flv" and encoder != AUTO and encoders[encoder].codec != "h264":
+            raise OptionError(f"{encoder} was asked for, and few servers take HEVC over RTMP; choose auto, libx264 or h264_nvenc, or SRT")
         self._timeout_s = timeout_s
         self._writer: Writer | None = None
         self._container: OutputContainer | None = None
@@ -88,8 +92,10 @@ class StreamSink:
                 container_options=CONTAINER_OPTIONS[self._transport.container],
                 buffer_size=self._transport.block_bytes,
             )
-            self._tracks = Tracks(self._container, size, self._h264(size))
+            self._tracks = Tracks(self._container, size, self._coding(size))
             self._container.start_encoding()
+        except EncoderError as error:
+            raise self._without_encoder(error) from None
         except (FFmpegError, OSError) as error:
             self._broken = True
             raise self._explained(error) from None  # the cause may spell the key out
@@ -133,7 +139,7 @@ class StreamSink:
 
     def statistics(self) -> dict[str, Any]:
         tracks, video = self._tracks, self._video
-        facts: dict[str, Any] = {"url": self._shown_url, "repeated": self._repeated, "skipped": self._skipped}
+        facts: dict[str, Any] = {"url": self._shown_url, "repeated": self._repeated, "skipped": self._skipped, **self._choice.statistics()}
         if tracks is not None and video is not None:
             facts |= {"bytes": tracks.bytes, "size": str(video), "bitrate_bps": self._bitrate_bps or default_bitrate_bps(video)}
             facts["lost_sound_s"] = round(tracks.lost_sound_s, 3)
@@ -158,21 +164,27 @@ class StreamSink:
         try:
             self._tracks.sound(self._audio.take_all(), self._rate.due_ns(number))
             self._tracks.picture(picture, number)
+        except EncoderError as error:
+            raise self._without_encoder(error) from None
         except (FFmpegError, OSError) as error:
             self._broken = True
             raise self._explained(error) from None
         self._rate.next += 1
 
-    def _h264(self, video: VideoFormat) -> H264:
+    def _coding(self, video: VideoFormat) -> Coding:
         bitrate_bps = self._bitrate_bps or default_bitrate_bps(video)
-        options = {
-            "preset": self._preset,
-            "tune": "zerolatency",  # no B-frames, no lookahead, slices instead of frames on threads
-            "maxrate": str(bitrate_bps),
-            "bufsize": str(bitrate_bps // 2),  # half a second: a key frame cannot hold the line longer
-            "sc_threshold": "0",  # key frames at their interval and nowhere else
-        }
-        return H264(1 / exact_rate(video.fps), key_frame_s=2.0, bitrate_bps=bitrate_bps, options=options)
+        # Half a second of bits: a key frame cannot hold the line longer.
+        limits = {"maxrate": str(bitrate_bps), "bufsize": str(bitrate_bps // 2)}
+
+        def options(encoder: Encoder) -> dict[str, str]:
+            return {**encoder.live, **limits}
+
+        chosen = self._choice.choose(video, options)
+        return Coding(1 / exact_rate(video.fps), 2.0, bitrate_bps, self._choice.name, options(chosen))
+
+    def _without_encoder(self, error: EncoderError) -> SinkError:
+        self._broken = True
+        return self._choice.error(f"cannot stream to {self._shown_url}", error)
 
     def _explained(self, error: FFmpegError | OSError) -> SinkError:
         """One sentence without the key; ``strerror`` never names the address."""

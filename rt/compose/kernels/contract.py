@@ -16,7 +16,9 @@ Size = tuple[int, int, int]
 class Kernels(Protocol):
     """Runs kernels of one device, in order, on the stream whose work makes the calls. One thread at a time.
 
-    Arrays are those of the device: NumPy's on the host, CuPy's on a GPU. All calls return without waiting for the device.
+    Arrays are those of the device: NumPy's on the host, CuPy's on a GPU, where those of PyCUDA and all others with a
+    ``__cuda_array_interface__`` are taken too; CuPy's have one, by which PyCUDA's kernels take them.
+    All calls return without waiting for the device.
     """
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
@@ -36,6 +38,17 @@ class Kernels(Protocol):
         ...
 
 
+    def adopt(self, plane: Any) -> Any:
+        """A plane of a decoded picture as an array of this device, without a copy; None where it lies on another one. ``plane`` tells
+        by DLPack (the array API standard's ``__dlpack__``), or on a GPU by ``__cuda_array_interface__``, and must live as long as the
+        array."""
+        ...
+
+    def await_decoder(self) -> None:
+        """Asynchronous: what is launched from now on runs after what decoders of this device were given so far."""
+        ...
+
+
 def checked(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
     """``args`` with numbers as NumPy's, each of the type that ``kernel`` declares."""
     if len(args) != len(kernel.arguments):
@@ -50,3 +63,12 @@ def _checked(kernel: Kernel, kind: str, value: Any) -> Any:
     if value is not None and value.dtype != dtype:
         raise DeviceError(f"the kernel {kernel.name} was given an array of {value.dtype} for {kind}; it takes {dtype}")
     return value
+
+
+DLPACK_CPU, DLPACK_CUDA = 1, 2
+"""``DLDeviceType`` of dlpack.h."""
+
+
+def adopted_by_host(plane: Any) -> np.ndarray | None:
+    """``Kernels.adopt`` where arrays are NumPy's."""
+    return np.from_dlpack(plane) if plane.__dlpack_device__()[0] == DLPACK_CPU else None

@@ -13,6 +13,17 @@ __device__ void add_source(const Picture& frame, const Face& face, int x, int y,
   for (int c = 0; c < 3; c++) sum[c] += weight * level((float)total[c] / (factor * factor));
 }
 
+// The crop's pixel as a network wants it, colours in the order R, G, B.
+struct CropPixel {
+  float rgb[3];
+  __device__ CropPixel(const Picture& frame, const Face& face, int x, int y) {
+    Taps taps(moved(face.to_source, x, y));
+    float sum[3] = {0, 0, 0};
+    for (int k = 0; k < 4; k++) add_source(frame, face, taps.column(k), taps.row(k), taps.w[k], sum);
+    for (int c = 0; c < 3; c++) rgb[c] = level(sum[2 - c]) * face.given_scale[c] + face.given_shift[c];
+  }
+};
+
 // tensor: float [faces * boost * boost, 3, side, side] in R, G, B; picture (i, j) of a face has every boost-th pixel from row i and column
 // j on of a crop of side * boost. One thread a pixel of that crop.
 extern "C" __global__ void crop_to_tensor(const u8* frame, int width, int height, int pitch, const Face* faces, int count, int side,
@@ -20,17 +31,19 @@ extern "C" __global__ void crop_to_tensor(const u8* frame, int width, int height
   PIXEL;
   int number = blockIdx.z;
   if (x >= side * boost || y >= side * boost || number >= count) return;
-  const Face& face = faces[number];
-  Picture picture{(u8*)frame, width, height, pitch};
-  Taps taps(moved(face.to_source, x, y));
-  float sum[3] = {0, 0, 0};
-  for (int k = 0; k < 4; k++) add_source(picture, face, taps.column(k), taps.row(k), taps.w[k], sum);
+  CropPixel pixel(Picture{(u8*)frame, width, height, pitch}, faces[number], x, y);
   size_t part = ((size_t)number * boost + y % boost) * boost + x % boost;
-  for (int c = 0; c < 3; c++) {
-    int colour = 2 - c;
-    size_t place = ((part * 3 + colour) * side + y / boost) * side + x / boost;
-    tensor[place] = level(sum[c]) * face.given_scale[colour] + face.given_shift[colour];
-  }
+  for (int c = 0; c < 3; c++) tensor[((part * 3 + c) * side + y / boost) * side + x / boost] = pixel.rgb[c];
+}
+
+// The same for networks that take pixels: float [faces, side, side, 3] in B, G, R.
+extern "C" __global__ void crop_to_pixels(const u8* frame, int width, int height, int pitch, const Face* faces, int count, int side,
+                                          float* pixels) {
+  PIXEL;
+  int number = blockIdx.z;
+  if (x >= side || y >= side || number >= count) return;
+  CropPixel pixel(Picture{(u8*)frame, width, height, pitch}, faces[number], x, y);
+  for (int c = 0; c < 3; c++) pixels[(((size_t)number * side + y) * side + x) * 3 + c] = pixel.rgb[2 - c];
 }
 
 // An unsharp mask: out = in + amount (in - blurred), by the binomial window of five; the border is repeated. float [planes, side, side].

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engines.errors import DeviceError, DeviceMemoryError
-from rt.compose.kernels.contract import Size, checked
+from rt.compose.kernels.contract import DLPACK_CUDA, Size, checked
 from rt.compose.kernels.declared import KERNELS, Kernel
 from rt.compose.kernels.nvrtc import OPTIONS
 from rt.compose.kernels.sources import source
@@ -39,7 +39,7 @@ class CudaKernels:
             self._function(kernel)
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
-        values = [np.uintp(0) if value is None else value for value in checked(kernel, args)]  # no array: an address of nothing
+        values = map(self._argument, checked(kernel, args))
         if 0 not in threads:
             self._function(kernel)(kernel.grid(threads), kernel.block, tuple(values))
 
@@ -53,7 +53,38 @@ class CudaKernels:
         # From pageable memory: the driver takes its own copy before it returns, so that nobody has to wait for the GPU.
         array.set(values, stream=self._cupy.cuda.get_current_stream())
 
+    def adopt(self, plane: Any) -> Any:
+        if hasattr(plane, "__cuda_array_interface__"):  # PyCUDA's and others'
+            return self._cupy.asarray(plane)
+        kind, number = plane.__dlpack_device__()
+        return self._cupy.from_dlpack(_Unordered(plane)) if (kind, number) == (DLPACK_CUDA, self._cupy.cuda.Device().id) else None
+
+    def await_decoder(self) -> None:
+        # FFmpeg gives NVDEC its work on the default stream, for which streams like ours do not wait by themselves.
+        self._cupy.cuda.get_current_stream().wait_event(self._cupy.cuda.Stream.null.record())
+
+    def _argument(self, value: Any) -> Any:
+        if value is None:  # no array: an address of nothing
+            return np.uintp(0)
+        if isinstance(value, self._cupy.ndarray) or not hasattr(value, "__cuda_array_interface__"):
+            return value
+        return self._cupy.asarray(value)  # PyCUDA's and others', where they lie
+
     def _function(self, kernel: Kernel) -> Any:
         if kernel.name not in self._functions:
             self._functions[kernel.name] = self._modules[kernel.file].get_function(kernel.name)
         return self._functions[kernel.name]
+
+
+class _Unordered:
+    """A plane whose owner orders no streams and says so by refusing one (PyAV 18): ``await_decoder`` does it."""
+
+    def __init__(self, plane: Any) -> None:
+        self._plane = plane
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, number = self._plane.__dlpack_device__()
+        return int(kind), int(number)
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self._plane.__dlpack__()

@@ -68,6 +68,7 @@ KERNELS: dict[str, Kernel] = {
         "crop.cu",
         {
             "crop_to_tensor": "u8* int int int Face* int int int float*",
+            "crop_to_pixels": "u8* int int int Face* int int float*",
             "sharpen": "float* int int float float*",
         },
     ),

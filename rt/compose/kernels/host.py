@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from engines.device.memory import address_of, deliver
 from engines.errors import DeviceError
 from engines.folders import cache_folder
-from rt.compose.kernels.contract import Size, checked
+from rt.compose.kernels.contract import Size, adopted_by_host, checked
 from rt.compose.kernels.declared import KERNELS, Kernel
 from rt.compose.kernels.records import FACE, layout_checks
 from rt.compose.kernels.sources import source
@@ -66,15 +67,21 @@ class HostKernels:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.empty(shape, dtype)
 
-    def put(self, values: np.ndarray, array: np.ndarray) -> None:
-        np.copyto(array, values)
+    def put(self, values: np.ndarray, array: Any) -> None:
+        deliver(values, array)
+
+    def adopt(self, plane: Any) -> np.ndarray | None:
+        return adopted_by_host(plane)
+
+    def await_decoder(self) -> None:
+        """A decoder on the processor is done when its picture is there."""
 
 
 def _boxed(value: Any) -> Any:
     if value is None:
         return ctypes.c_void_p(None)
-    if isinstance(value, np.ndarray):
-        return ctypes.c_void_p(value.__array_interface__["data"][0])
+    if not isinstance(value, np.generic):
+        return ctypes.c_void_p(address_of(value))
     return ctypes.c_float(float(value)) if isinstance(value, np.floating) else ctypes.c_int(int(value))
 
 

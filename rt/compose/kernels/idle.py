@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rt.compose.kernels.contract import Size, checked
+from engines.device.memory import deliver
+from rt.compose.kernels.contract import Size, adopted_by_host, checked
 from rt.compose.kernels.declared import Kernel
 
 
@@ -19,5 +20,11 @@ class IdleKernels:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.empty(shape, dtype)
 
-    def put(self, values: np.ndarray, array: np.ndarray) -> None:
-        np.copyto(array, values)
+    def put(self, values: np.ndarray, array: Any) -> None:
+        deliver(values, array)
+
+    def adopt(self, plane: Any) -> np.ndarray | None:
+        return adopted_by_host(plane)
+
+    def await_decoder(self) -> None:
+        """There is nothing to be awaited."""

@@ -11,16 +11,12 @@ import numpy as np
 from engines.align import crop_plan, places
 from engines.crop_model import CropModel, CropRecipe
 from engines.paste import paste_plan, soft_box
-from rt.compose.canvas import BOX, WALK, Canvas
+from rt.compose.canvas import BATCH, BOX, WALK, Canvas
 from rt.compose.kernels import records
-from rt.compose.memory import Fields, Memory
+from rt.compose.memory import Memory
+from rt.compose.networks import DeviceNetworks
 from rt.compose.painters import PainterKind, painters
 from rt.frame import TrackedFace
-
-BATCH = 16
-"""Faces whose crops are taken at once: their records are one piece."""
-
-CROPS: Fields = {"faces": (records.FACE, (BATCH,))}
 
 
 class CropPainter:
@@ -28,6 +24,7 @@ class CropPainter:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
+        self._networks = DeviceNetworks(memory)
         self._soft: dict[tuple[int, float], Any] = {}
 
     def paint(self, canvas: Canvas, model: CropModel, identity: Any, faces: Sequence[TrackedFace]) -> list[bool]:
@@ -43,28 +40,30 @@ class CropPainter:
     def forget(self) -> None:
         """The memory of crops is kept, which the next model takes."""
         self._soft.clear()
+        self._networks.forget()
 
     def _paint(
         self, canvas: Canvas, model: CropModel, recipe: CropRecipe, identity: Any, seen: Sequence[tuple[TrackedFace, np.ndarray]]
     ) -> set[int]:
         """The ids of those of which anything is drawn."""
         whole, parts = recipe.side * recipe.boost, recipe.boost**2
-        crops = canvas.parcel("crops", CROPS)
+        crops = canvas.crops(len(seen))
         for number, (_, matrix) in enumerate(seen):
             plan = crop_plan(matrix, whole, canvas.pixels.shape)
             records.set_crop(crops.host["faces"][number : number + 1], plan, recipe.given)
         count, side = len(seen) * parts, recipe.side
-        planes, pictures = (self._pictures(name, 0, (count, 3, side, side)) for name in ("given", "made"))
-        shown = self._pictures("shown", 0, (count, side, side)) if recipe.says_mask else None
+        planes = self._pictures("given", (count, 3, side, side))
         canvas.launch(
             "crop_to_tensor", (whole, whole, len(seen)), *canvas.frame, crops.device["faces"], len(seen), side, recipe.boost, planes
         )
-        canvas.call(model.infer, planes, identity, pictures, shown)
+        wanted = [(model.network.made, (count, 3, side, side))]
+        if recipe.says_mask and model.network.shown is not None:
+            wanted.append((model.network.shown, (count, 1, side, side)))
+        pictures, *masks = self._networks.run(canvas, model, identity, planes, wanted)
         drawn = set()
         for number, (face, matrix) in enumerate(seen):
-            own = self._pictures("made", number, (parts, 3, side, side))
-            own_shown = self._pictures("shown", number, (parts, side, side)) if recipe.says_mask else None
-            if self._lay(canvas, recipe, face.id, matrix, own, own_shown):
+            own, *own_shown = (self._memory.rows(array, number * parts, parts) for array in (pictures, *masks))
+            if self._lay(canvas, recipe, face.id, matrix, own, own_shown[0] if own_shown else None):
                 drawn.add(face.id)
         return drawn
 
@@ -84,12 +83,10 @@ class CropPainter:
             canvas.lay(box, *canvas.patch())
         return True
 
-    def _pictures(self, name: str, number: int, shape: tuple[int, ...]) -> Any:
-        """Memory of float32 in ``shape``, the ``number``-th of such parts."""
-        name = f"{name} {shape[-1]}"
-        size = math.prod(shape)
-        self._memory.array(name, (number + 1) * size, np.float32)
-        return self._memory.part(name, number * size, shape)
+    def _pictures(self, name: str, shape: tuple[int, ...]) -> Any:
+        """Memory of float32 in ``shape``."""
+        self._memory.array(name, math.prod(shape), np.float32)
+        return self._memory.part(name, 0, shape)
 
     def _soft_box(self, side: int, edge: float) -> Any:
         if (side, edge) not in self._soft:

@@ -39,7 +39,8 @@ class PatchPainter:
         height, width = patch.alpha.shape
         box = canvas.parcel("box", BOX)
         records.set_box(box.host["face"], patch.left, patch.top, width, height, canvas.opacity)
-        canvas.lay(box, canvas.sent(np.ascontiguousarray(patch.pixels)), canvas.sent(np.ascontiguousarray(patch.alpha)))
+        pixels, alpha = canvas.sent(np.ascontiguousarray(patch.pixels)), canvas.sent(np.ascontiguousarray(patch.alpha))
+        canvas.lay(box, pixels, canvas.lower(box, face.id, alpha))
         return True
 
 

@@ -1,0 +1,236 @@
+"""Real networks of every kind on a device: their crops and pictures stay there, and what is shown is what the processor shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kit import FolderKit, model_file
+from standins import identity
+from standins.bisenet import bisenet
+from standins.codeformer import codeformer
+from standins.gfpgan import gfpgan
+from standins.shelf import HALF
+from standins.swappers import Contract, swapper
+from standins.xseg import xseg
+from test_compose_device import Counted, by_the_kernels, by_the_processor, differences, photo_of, scene
+
+from engines.errors import ModelError
+from engines.face import SourceFace
+from engines.family import families
+from engines.mask.contract import NetworkMask
+from engines.session import RunsInPlace
+from rt.compose.kernels.host import HostKernels
+from rt.compose.launches import LAUNCHES_MAX, NETWORK_MASKS, launches
+from rt.compose.layers import Layers
+from rt.compose.memory import PIECE_BYTES
+from rt.frame import Frame
+from rt.options import Blending, Look, OnLost
+from tests.conftest import ASTRONAUT, HOPPER
+
+Write = Callable[[Path], Path]
+
+SWAPPERS: dict[str, tuple[str, Write]] = {
+    "one at a time": ("inswapper", lambda path: swapper(path, Contract(128, emap=True))),
+    "any number": ("inswapper", lambda path: swapper(path, Contract(128, emap=True, batch="n"))),
+    "with a mask": ("hyperswap", lambda path: swapper(path, Contract(256, given=HALF, made=HALF, mask=True, outputs=("output", "mask")))),
+    "half precision": ("hififace", lambda path: swapper(path, Contract(256, given=HALF, made=HALF, dtype=np.float16))),
+    "fed a picture": ("blendswap", lambda path: swapper(path, Contract(256, source_side=112))),
+}
+
+MASKS: dict[str, tuple[str, Write]] = {
+    "pixels": ("xseg", xseg),
+    "planes": ("xseg", lambda path: xseg(path, planar=True)),
+    "one at a time": ("xseg", lambda path: xseg(path, batch=1)),
+    "classes": ("bisenet", bisenet),
+}
+
+ENHANCERS: dict[str, tuple[str, Write]] = {"gfpgan": ("gfpgan", gfpgan), "codeformer": ("codeformer", codeformer)}
+
+
+@pytest.fixture(scope="module")
+def woman() -> SourceFace:
+    return photo_of(ASTRONAUT)
+
+
+@pytest.fixture(scope="module")
+def man() -> SourceFace:
+    return photo_of(HOPPER)
+
+
+class Room:
+    """Opens stand-ins, each written once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kit = FolderKit(arcface_w600k_r50=model_file(identity.arcface(folder / "arcface_w600k_r50.onnx"), "arcface"),
+                              crossface_hififace=model_file(identity.crossface(folder / "crossface.onnx", 2), "crossface"))  # fmt: skip
+
+    def open(self, family: str, write: Write, name: str) -> Any:
+        path = self._folder / f"{family}-{name.replace(' ', '_')}.onnx"
+        return families[family].open(model_file(path if path.exists() else write(path), family), self._kit)
+
+    def look(self, photo: SourceFace, swaps: str, masks: tuple[str, ...] = (), enhancer: str | None = None, **more: Any) -> Look:
+        model = self.open(*SWAPPERS[swaps], swaps)
+        return Look(
+            swapper=model,
+            identity=model.prepare([photo]),
+            on_lost=OnLost.BLUR,
+            masks=tuple(self.open(*MASKS[name], name) for name in masks),
+            enhancer=None if enhancer is None else self.open(*ENHANCERS[enhancer], enhancer),
+            **more,
+        )
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Room:
+    return Room(tmp_path_factory.mktemp("models"))
+
+
+def two_faces(woman: SourceFace) -> Frame:
+    frame = scene(woman, (425, 70, 22, 20))
+    assert len(Layers().of(frame.faces)) == 1, "they lie apart"
+    return frame
+
+
+# --- what is shown ---
+
+
+@pytest.mark.parametrize("blending", list(Blending))
+@pytest.mark.parametrize("swaps", SWAPPERS)
+def test_every_kind_of_network_shows_what_it_does_on_the_processor(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, swaps: str, blending: Blending
+) -> None:
+    """A crop rounds a half the other way here and there, the network hands that on, and the seam is matched to it."""
+    frame = two_faces(woman)
+    made = by_the_kernels(kernels, frame, room.look(man, swaps, blending=blending))
+    off = differences(made, by_the_processor(frame, room.look(man, swaps, blending=blending), []))
+    assert off.max() <= (2 if blending is Blending.SOFT else 3)
+    assert (off > 1).mean() < 1e-3
+    assert differences(made, frame.pixels).max() > 20
+
+
+@pytest.mark.parametrize("masks", [("pixels",), ("planes",), ("one at a time",), ("classes",), ("pixels", "classes")], ids="+".join)
+@pytest.mark.parametrize("blending", list(Blending))
+def test_masks_of_networks_leave_what_they_do_on_the_processor(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, masks: tuple[str, ...], blending: Blending
+) -> None:
+    """Classes are decided pixel by pixel: one that is rounded the other way may be of another class, and the blur spreads it."""
+    frame, look = two_faces(woman), room.look(man, "any number", masks, blending=blending)
+    made = by_the_kernels(kernels, frame, look)
+    off = differences(made, by_the_processor(frame, room.look(man, "any number", blending=blending), look.masks))
+    assert off.max() <= (8 if "classes" in masks else 2)
+    assert (off > 1).mean() < 1e-3
+    unmasked = by_the_kernels(kernels, frame, room.look(man, "any number", blending=blending))
+    assert differences(made, unmasked).max() > 20
+
+
+def test_everything_at_once_shows_what_it_does_on_the_processor(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace
+) -> None:
+    frame, look = two_faces(woman), room.look(man, "with a mask", ("pixels",), "codeformer")
+    off = differences(
+        by_the_kernels(kernels, frame, look, 4), by_the_processor(frame, room.look(man, "with a mask", (), "codeformer"), look.masks)
+    )
+    assert off.max() <= 4
+    assert (off > 1).mean() < 1e-2
+
+
+# --- what is moved ---
+
+
+@pytest.mark.parametrize("blending", list(Blending))
+@pytest.mark.parametrize("masks", [("pixels",), ("planes",), ("classes",)], ids="+".join)
+@pytest.mark.parametrize("swaps", SWAPPERS)
+def test_in_the_steady_state_nothing_but_small_pieces_go_up_and_nothing_comes_down(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, swaps: str, masks: tuple[str, ...], blending: Blending
+) -> None:
+    """Swapper, mask and enhancer are networks; memory is apart, so what Python would touch of it is an error."""
+    frame = two_faces(woman)
+    lane = Counted(kernels, room.look(man, swaps, masks, "gfpgan", blending=blending))
+    try:
+        for number in range(6):
+            lane.device.steady = number >= 4
+            lane.process(frame)
+            if not number:
+                assert any(nbytes >= PIECE_BYTES for nbytes in lane.kernels.moved.up), "what is kept goes up once"
+                assert lane.kernels.moved.down, "and what networks gave is looked at once"
+    finally:
+        lane.close()
+    count = lane.device.frames[-1]
+    assert (count.bytes_up, count.bytes_down) == (frame.pixels.nbytes,) * 2
+    assert 0 < max(lane.kernels.moved.up) < PIECE_BYTES
+    assert not lane.kernels.moved.down
+    assert count.bytes_other == sum(lane.kernels.moved.up) < len(frame.faces) * PIECE_BYTES
+    assert count.synchronisations == 1
+
+
+def test_a_network_that_cannot_reach_the_device_is_served_and_counted(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the test before would see if a session took its crops through the host."""
+    look = room.look(man, "any number")
+    session = look.swapper.network.session  # type: ignore[union-attr]
+    assert isinstance(session, RunsInPlace)
+    monkeypatch.setattr(type(session), "works_in", lambda self, memory: False)
+    lane = Counted(kernels, look)
+    try:
+        for _ in range(2):
+            lane.process(scene(woman))
+    finally:
+        lane.close()
+    crop = 3 * 128 * 128 * 4
+    assert lane.kernels.moved.down.count(crop) == 1
+    assert lane.kernels.moved.up.count(crop) == 1
+
+
+def test_faces_that_wear_the_same_are_one_run(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, runs = room.look(man, "any number"), []
+    session = type(look.swapper.network.session)  # type: ignore[union-attr]
+    plain = session.run_into
+    monkeypatch.setattr(session, "run_into", lambda self, feeds, results: (runs.append(len(feeds["target"])), plain(self, feeds, results)))
+    by_the_kernels(kernels, two_faces(woman), look)
+    assert runs == [2]
+    runs.clear()
+    by_the_kernels(kernels, two_faces(woman), room.look(man, "one at a time"))
+    assert runs == [1, 1]
+
+
+def test_a_restorer_that_gives_no_numbers_is_told_though_its_picture_stays_on_the_device(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = room.look(man, "any number", (), "gfpgan")
+    session = look.enhancer.network.session  # type: ignore[union-attr]
+
+    def broken(feeds: Any, results: Any) -> None:
+        for array in results.values():
+            array[...] = np.nan
+
+    monkeypatch.setattr(session, "run_into", broken)
+    with pytest.raises(ModelError, match="gave values that are no numbers"):
+        by_the_kernels(kernels, scene(woman), look)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("enhanced", [False, True])
+def test_a_frame_launches_what_is_written(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, mask: str, enhanced: bool
+) -> None:
+    lane = Counted(kernels, room.look(man, "any number", (mask,), "gfpgan" if enhanced else None))
+    try:
+        lane.process(scene(woman))
+    finally:
+        lane.close()
+    planned = launches("network", enhanced=enhanced, mask=mask if mask in NETWORK_MASKS else "pixels")
+    assert lane.kernels.launched == Counter(planned)
+    assert len(planned) <= LAUNCHES_MAX
+
+
+def test_masks_of_networks_say_so(room: Room) -> None:
+    assert all(isinstance(room.open(*what, name), NetworkMask) for name, what in MASKS.items())
