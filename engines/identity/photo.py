@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import warnings
 from pathlib import Path
@@ -16,6 +17,9 @@ LONG_SIDE_MAX = 2048
 
 FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "AVIF", "BMP", "TIFF", "GIF", "HEIF")
 """Pillow's names of what may be opened. It knows more, some of which start other programs (EPS) or are no photos."""
+
+PLUGINS = ("Jpeg", "Mpo", "Png", "WebP", "Avif", "Bmp", "Tiff", "Gif")
+"""What reads them: modules of Pillow's, but for HEIF."""
 
 ACCEPTED = "JPEG, PNG, WebP, AVIF, BMP, TIFF or GIF, and HEIC where pillow-heif is installed"
 
@@ -68,7 +72,9 @@ def _read(path: Path) -> bytes:
 
 
 def _known_formats() -> list[str]:
-    Image.init()
+    """Pillow knows a format once its plugin is imported. ``Image.init`` would import all forty, which a start would wait for."""
+    for plugin in PLUGINS:
+        importlib.import_module(f"PIL.{plugin}ImagePlugin")
     try:
         import pillow_heif
     except ImportError:
