@@ -22,6 +22,7 @@ from engines.errors import ModelError
 from engines.family import Kind, families
 from engines.landmarks.facemesh import FaceMesh
 from engines.store import embedded_models
+from engines.wording import counted
 from rt.address import shown
 from rt.audio import AudioBus
 from rt.capture.contract import Source
@@ -176,11 +177,11 @@ def _sized(crop: np.ndarray) -> np.ndarray:
 def _require(kept: list[np.ndarray], frames: _Frames, request: CalibrationRequest) -> None:
     if len(kept) >= CROPS_MIN:
         return
-    looked = f"{frames.count} pictures of {shown(request.input.spec)}"
+    looked = f"{counted(frames.count, 'picture')} of {shown(request.input.spec)}"
     if not frames.with_face:
         raise AppError(f"no face was found in {looked}; sit before the camera, well lit, or give another --input")
     raise AppError(
-        f"{len(kept)} good crops were found in {looked}, and {CROPS_MIN} are needed: a face at least {WIDTH_MIN_PX} pixels wide and wholly"
+        f"{counted(len(kept), 'good crop')} in {looked}, and {CROPS_MIN} are needed: a face at least {WIDTH_MIN_PX} pixels wide and wholly"
         " in the picture; come nearer, give a longer clip, or --loop one"
     )
 

@@ -15,6 +15,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.prompt import Confirm
 from rich.table import Table
 
+from engines.wording import counted
+
 if TYPE_CHECKING:
     from app.doctor import Finding
 
@@ -88,7 +90,7 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
     source = report["input"]
     yield "input", str(source.get("granted", source.get("spec", "")))
     filmed = report["frames_out"] - report["stood_in"]
-    yield "fps", f"{report['fps']:.2f} ({filmed} of {report['frames_in']} frames in {report['seconds']:.1f} s)"
+    yield "fps", f"{report['fps']:.2f} ({filmed} of {counted(report['frames_in'], 'frame')} in {report['seconds']:.1f} s)"
     if source.get("outages"):
         yield "away", _plain(_away_text(source["outages"], report["seconds"]))
     yield "dropped", ", ".join(f"{place} {count}" for place, count in report["dropped"].items())
@@ -107,9 +109,9 @@ def _report_rows(report: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield "upgrade", _plain(report["upgrade"]["what"])
     if "viewer" in report:
         viewer = report["viewer"]
-        yield "viewer", f"{viewer['frames']} frames, {viewer['unreadable']} unreadable, {viewer['out_of_order']} out of order"
+        yield "viewer", f"{counted(viewer['frames'], 'frame')}, {viewer['unreadable']} unreadable, {viewer['out_of_order']} out of order"
         yield "  age ms", _percentiles(viewer["age_ms"])
-    yield "lost", f"{report['lost_frames']} frames; {report['faces']} face(s) seen"
+    yield "lost", f"{counted(report['lost_frames'], 'frame')}; {counted(report['faces'], 'face')} seen"
     rss = report["rss_mb"]
     yield "cpu", f"{report['cores']:.2f} cores; memory {rss['end']:.0f} MB, peak {rss['peak']:.0f} MB"
     if report["error"]:
@@ -139,14 +141,14 @@ def _percentiles(values: dict[str, float]) -> str:
 
 def _lane_text(lane: dict[str, Any]) -> str:
     """``on, 300 frames, 0 failures, idle 41 %, 2.76 MB up and 2.76 MB down a frame``."""
-    text = f"{lane['state']}, {lane['frames']} frames, {lane['failures']} failures"
+    text = f"{lane['state']}, {counted(lane['frames'], 'frame')}, {counted(lane['failures'], 'failure')}"
     if "idle_share" in lane:
         text += f", idle {lane['idle_share']:.0%}, {lane['bytes_up'] / 1e6:.2f} MB up and {lane['bytes_down'] / 1e6:.2f} MB down a frame"
     return text + (f"; {lane['error']}" if "error" in lane else "")
 
 
 def _sink_text(sink: dict[str, Any]) -> str:
-    text = f"{sink['state']}, {sink['frames']} frames, age {_percentiles(sink['age_ms'])}"
+    text = f"{sink['state']}, {counted(sink['frames'], 'frame')}, age {_percentiles(sink['age_ms'])}"
     pixel_age = sink.get("pixel_age_ms")
     if pixel_age:
         text += f"; by its pixels {_percentiles(pixel_age)}"
@@ -195,7 +197,7 @@ def print_models(rows: Iterable[dict[str, Any]]) -> None:
 
 def print_model(row: dict[str, Any]) -> None:
     """All that is known of one model, a line each: an address is of use only whole."""
-    sized = {} if row.get("size") is None else {"size": f"{row['size']} bytes"}
+    sized = {} if row.get("size") is None else {"size": counted(row['size'], 'byte')}
     for name, value in (row | sized).items():
         for item in value if isinstance(value, list) else [value]:
             text = "-" if item is None else item if not isinstance(item, bool) else "yes" if item else "no"
@@ -277,7 +279,7 @@ def print_quality(result: dict[str, Any]) -> None:
                 table.add_row(f"{part}.{name}", "-" if value is None else f"{value:.4g}")
     for name in ("jitter_px", "flicker", "flicker_original", "seam"):
         table.add_row(name, "-" if result[name] is None else f"{result[name]:.4g}")
-    table.add_row("pairs", f"{len(result['pairs'])}; {len(result['skipped'])} files were not used")
+    table.add_row("pairs", f"{len(result['pairs'])}; without {counted(len(result['skipped']), 'file')}")
     out.print(table)
 
 
@@ -321,7 +323,7 @@ def print_window_costs(result: dict[str, Any]) -> None:
     table.add_row("shown after, s", f"{result['window_s']:.2f}", "", f"{limits['window_s']:g}")
     table.add_row("longest block, ms", f"{result['watchdog']['longest_block_ms']:.0f}", "", f"{result['watchdog']['limit_ms']:g}")
     out.print(table)
-    note(f"{result['pictures']} pictures, drawn by {result['drawing']}")
+    note(f"{counted(result['pictures'], 'picture')}, drawn by {result['drawing']}")
 
 
 def print_findings(findings: Iterable[Finding]) -> None:
@@ -351,6 +353,8 @@ def print_engine(result: dict[str, Any]) -> None:
     chips = ", ".join(result["targets"]) or "this GPU"
     out.print(f"{_plain(result['facts'].get('model', ''))} {result['precision']} for {result['runtime']} ({chips}): {built}", markup=False)
     out.print(f"{result['bytes'] / 1e6:.1f} MB, {result['file']}", markup=False)
+    for name, shape in result["usual_shapes"].items():
+        note(f"the file leaves the size of {_plain(name)} open: built for {shape}, which its family uses live; --shape asks for another")
     if "graph_parity" in result["facts"]:
         _print_verdict("compared on the processor", result["facts"]["graph_parity"])
         note("on a machine with the GPU, `ffrt engines verify-parity MODEL --runtime " + result["runtime"] + "` proves the engine itself")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from app.errors import UsageError
 from engines.build.cache import EngineCache, Entry
 from engines.build.child import Progress
 from engines.build.crops import Framing, Pixels, read_crops, recorded_crops
-from engines.build.graph import parse_batch, parse_shape
+from engines.build.graph import parse_batch, parse_shape, shape_text
 from engines.build.key import PRECISIONS, parse_target
 from engines.build.precision import QUANTIZERS, check_targets
 from engines.build.service import (
@@ -24,7 +24,7 @@ from engines.build.service import (
     verify_file,
     verify_precision,
 )
-from engines.build.trial import Trial
+from engines.build.trial import Trial, usual_shapes
 from engines.errors import ModelError, ParityError
 from engines.family import families
 from engines.kit import family_and_path
@@ -32,6 +32,7 @@ from engines.store import embedded_model, embedded_models
 from engines.store.graph import read_graph
 from engines.store.shelf import Shelf, sha256_of
 from engines.tensorrt import MODULES
+from engines.wording import counted
 
 FRAMINGS = {
     "face_detection_full_range_sparse": Framing.SCENE,
@@ -63,14 +64,17 @@ class Request:
 def build(request: Request, report: Report, cancelled: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Builds the engine, or finds it built. JSON-ready. Raises ``UsageError`` and what the engines raise."""
     path = model_path(request.model)
-    read_graph(path)  # a bad file is told before a missing package
+    graph = read_graph(path)  # a bad file is told before a missing package
     options = options_of(request)
+    usual = usual_shapes(path, graph, options.shapes, options.trial.family)
+    options = replace(options, shapes={**usual, **options.shapes})
     if options.runtime == "rtx":  # of the other one the GPU here is asked
         check_targets(options.precision, options.targets)
     _check_calibrated(request, options)
     started_s = time.monotonic()
     entry, is_new = build_engine_of(path, options, EngineCache(), report=report, cancelled=cancelled)
-    return {**entry.to_dict(), "built": is_new, "seconds": round(time.monotonic() - started_s, 3)}
+    shapes = {name: shape_text(shape) for name, shape in usual.items()}
+    return {**entry.to_dict(), "built": is_new, "seconds": round(time.monotonic() - started_s, 3), "usual_shapes": shapes}
 
 
 def entries() -> list[dict[str, Any]]:
@@ -229,4 +233,4 @@ def _pixels(text: str) -> Pixels:
 def summary(entries: Sequence[dict[str, Any]]) -> str:
     """``3 engines, 12.4 MB``."""
     total = sum(entry["bytes"] for entry in entries)
-    return f"{len(entries)} engine{'' if len(entries) == 1 else 's'}, {total / 1e6:.1f} MB"
+    return f"{counted(len(entries), 'engine')}, {total / 1e6:.1f} MB"

@@ -59,7 +59,7 @@ def build(
     batch
         how many faces at once: 4, 1..8, or 1..4..8 for one that is fastest at 4.
     shape
-        NAME=1x3x640x640 for an input whose sizes may vary; may be given several times.
+        NAME=1x3x640x640 for an input whose sizes may vary; may be given several times. A known family has a usual one.
     crops
         folder of 32 or more crops from your own camera, to calibrate with and to compare on; those that were recorded for MODEL otherwise.
     shows

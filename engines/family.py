@@ -16,6 +16,7 @@ from engines.align import Aligner
 from engines.measure import Check
 from engines.registry import Registry
 from engines.session import Session, Shapes, TensorSpec
+from engines.wording import counted
 
 
 class Kind(StrEnum):
@@ -140,11 +141,7 @@ class Structure(str):
 
 def built_otherwise(graph: Graph, wanted: str) -> tuple[Structure, ...]:
     """That ``graph`` has other inputs and outputs than ``wanted``, as in "one of each"."""
-    return (Structure(f"it has {_many(graph.inputs, 'input')} and {_many(graph.outputs, 'output')}, not {wanted}"),)
-
-
-def _many(specs: Sequence[TensorSpec], what: str) -> str:
-    return f"{len(specs)} {what}" if len(specs) == 1 else f"{len(specs)} {what}s"
+    return (Structure(f"it has {counted(len(graph.inputs), 'input')} and {counted(len(graph.outputs), 'output')}, not {wanted}"),)
 
 
 def _tensors(specs: Sequence[TensorSpec]) -> str:

@@ -292,7 +292,8 @@ class Line:
                 if self._witness is not None:
                     self._witness.before(frame)
                 self._tracking.process(frame, self.economy.look().patience)
-                self._tracked_ns.append(frame.marks["track"])
+                if not frame.stands_in:  # nothing is looked for in such a picture
+                    self._tracked_ns.append(frame.marks["track"])
                 self.lanes.deal(frame)
                 frame = None
                 self._mind_the_age()

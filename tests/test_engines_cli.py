@@ -12,6 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from standins.scrfd import scrfd
 from standins.sketch import Sketch
 from test_cli import ffrt, start
 
@@ -46,6 +47,20 @@ def engines(here: Path, capsys):
     yield call
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@needs_rtx
+def test_a_detector_of_any_size_is_built_for_the_one_it_runs_at_live(engines, tmp_path: Path) -> None:
+    model = scrfd(tmp_path / "scrfd.onnx")
+    built = engines("build", model, "--for", "sm_89", "--json")
+    assert built.returncode == 0, built.stderr
+    facts = json.loads(built.stdout)
+    assert facts["usual_shapes"] == {"input.1": "1x3x640x640"}
+    assert [profile["best"] for profile in facts["profiles"]] == [[1, 3, 640, 640]]
+    again = engines("build", model, "--for", "sm_89")
+    assert "leaves the size of input.1 open: built for 1x3x640x640" in " ".join(again.stderr.split())
+    other = engines("build", model, "--for", "sm_89", "--shape", "input.1=1x3x320x320", "--json")
+    assert json.loads(other.stdout)["usual_shapes"] == {}
 
 
 @needs_rtx
@@ -103,6 +118,8 @@ BAD = {
     "no batch": (["build", MODEL, "--batch", "many"], "1..8", 1),
     "effort": (["build", MODEL, "--effort", "9"], "0 (quick build)", 2),
     "few crops": (["build", MODEL, "--crops", "{tmp}"], "at least 32", 1),
+    "crops that are not there": (["build", MODEL, "--crops", "{tmp}/nope"], "nope is not there; give a folder of 32 or more crops", 1),
+    "a file for crops": (["build", MODEL, "--crops", "{tmp}/text.onnx"], "text.onnx is a file; give a folder", 1),
     "pixels": (["build", MODEL, "--pixels", "half"], "0.5,0.5", 2),
     "targets for tensorrt": (["build", MODEL, "--runtime", "tensorrt", "--for", "sm_89"], "leave it out", 2),
     "negative age": (["prune", "--older-than", "-3"], "0 or more", 2),

@@ -23,11 +23,12 @@ from engines.build.graph import load_model
 from engines.build.parity import compare
 from engines.build.precision import convert, rounded
 from engines.build.service import BuildOptions, prepare_engine, verify_file, verify_precision
-from engines.build.trial import Feeds, Trial, model_at
+from engines.build.trial import Feeds, Trial, model_at, usual_shapes
 from engines.build.views import portrait_views
 from engines.errors import DeviceError, ModelError
 from engines.measure import Measure
 from engines.ort import OrtSession
+from engines.store.graph import read_graph
 from engines.store.shelf import Shelf
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -133,6 +134,38 @@ def test_shapes_are_those_of_the_engine(shelf: Shelf, tmp_path: Path) -> None:
     assert {value.shape[0] for value in fed.values()} == {4}
 
 
+OTHERWISE = {"person": "no fixed size", "simswap_unofficial_512": "256", "gpen_bfr_256": "512"}
+"""Of one graph with others, or refused, once its file leaves the size open."""
+
+
+@pytest.mark.parametrize("name", [name for name in RANGES if name not in OTHERWISE])
+def test_open_sizes_are_those_that_the_family_runs_at(name: str, shelf: Shelf, tmp_path: Path) -> None:
+    """The size is taken out of each file, and found again."""
+    card = shelf.find(name)
+    path = tmp_path / "free.onnx"
+    sizes = opened_up(shelf.path(card), path)
+    assert usual_shapes(path, read_graph(path), {}, card.family) == sizes
+    said = dict.fromkeys(sizes, (1,))
+    assert usual_shapes(path, read_graph(path), said, card.family) == {}, "what was given is not asked for"
+    assert usual_shapes(shelf.path(card), card.graph, {}, card.family) == (sizes if name == "scrfd_2.5g" else {})
+
+
+def opened_up(path: Path, to: Path) -> dict[str, tuple[int, ...]]:
+    """Writes the model with the sizes of its pictures left open; their shapes with one picture each."""
+    model = onnx.load(path)
+    sizes = {}
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        if len(dims) != 4:
+            continue
+        sizes[value.name] = (1, *(dim.dim_value or 640 for dim in dims[1:]))  # a detector's file leaves them open itself
+        for dim in dims[1:]:
+            if dim.dim_value != 3:
+                dim.dim_param = f"side {len(sizes)}"
+    onnx.save(model, to)
+    return sizes
+
+
 def test_views_show_faces_where_their_points_are() -> None:
     from engines.landmarks.facemesh import FaceMesh, roi_from_points
 
@@ -170,7 +203,7 @@ def test_a_person_s_own_crops_are_looked_at_instead(shelf: Shelf, tmp_path: Path
 
 def test_crops_that_show_nobody_are_one_sentence(shelf: Shelf) -> None:
     grey = np.full((CROPS_MIN, 256, 256, 3), 90, np.uint8)
-    with pytest.raises(ModelError, match="0 of the 32 crops show a face, and 32 are needed"):
+    with pytest.raises(ModelError, match="a face was seen in 0 of 32 crops, and 32 are needed"):
         heard(shelf.path(shelf.find("gfpgan_1.4")), Trial(crops=grey))
 
 

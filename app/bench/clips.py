@@ -17,6 +17,7 @@ from engines.face import SourceFace
 from engines.identity.source import load_source
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
+from engines.wording import counted
 from rt.audio import AudioBus
 from rt.capture.media import MediaSource
 from rt.capture.request import CaptureRequest
@@ -100,7 +101,7 @@ def _source_fault(face: SourceFace, detector: Detector, mesh: FaceMesh) -> str |
     count = len(find_faces(face.image, detector, mesh))
     width, turn = float(np.ptp(face.landmarks.points[:, 0])), turned_aside(face.landmarks.points)
     if count != 1:
-        return f"shows {count} faces; a photo with one is needed"
+        return f"shows {counted(count, 'face')}; a photo with one is needed"
     if width < SOURCE_FACE_PX:
         return f"the face is {width:.0f} pixels wide; {SOURCE_FACE_PX:.0f} are needed"
     return f"the face is turned aside ({turn:.2f}; {TURN_MAX} is accepted)" if turn > TURN_MAX else None

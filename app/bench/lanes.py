@@ -10,6 +10,7 @@ from app.report import machine, versions
 from app.settings import Settings
 from engines.device.simulated import SimulatedDevice
 from engines.landmarks.facemesh import FaceMesh
+from engines.wording import counted
 from rt.audio import AudioBus
 from rt.capture import CaptureRequest, open_spec
 from rt.clock import MonotonicClock
@@ -34,7 +35,7 @@ def run_lanes_bench(lanes: Sequence[int], ms: float, frames: int, progress: Call
     """
     runs = []
     for done, count in enumerate(lanes):
-        progress(done, len(lanes), f"{count} lanes")
+        progress(done, len(lanes), counted(count, "lane"))
         runs.append(_run(count, ms, frames))
     progress(len(lanes), len(lanes), "done")
     for run in runs:

@@ -28,6 +28,7 @@ from app.settings import LookSettings, Settings
 from engines.landmarks.facemesh import FaceMesh, roi_from_points
 from engines.mask.contract import Cover
 from engines.swap.contract import Patch, SourceFace, Swapper
+from engines.wording import counted
 from rt.compose.lay import covers_of, lay
 from rt.frame import FaceState, TrackedFace
 from rt.options import Look
@@ -93,7 +94,7 @@ def run_quality(
     clips = usable_clips(_folder(clips_dir), bench.detector, bench.mesh, skipped)
     sources = usable_sources(_folder(sources_dir), bench.detector, bench.mesh, skipped)
     if not clips or not sources:
-        found = f"{clips_dir} holds {len(clips)} usable clips and {sources_dir} {len(sources)} usable photos"
+        found = f"{clips_dir} holds {counted(len(clips), 'usable clip')} and {sources_dir} {counted(len(sources), 'usable photo')}"
         raise UsageError(f"{found}; give folders with at least one of each ({_reasons(skipped)})")
     pairs = even_pairs(len(sources), len(clips))[: bench.options.max_pairs]
     results = []

@@ -16,6 +16,7 @@ from engines.errors import ModelError
 from engines.face import Roi
 from engines.folders import cache_folder
 from engines.session import TensorSpec
+from engines.wording import counted
 
 CROPS_MIN = 32
 """Fewer crops prove nothing."""
@@ -69,7 +70,7 @@ def crops_of(photos: Sequence[Path], count: int, framing: Framing, seed: int) ->
         if faces:
             views += [(image, roi) for roi in _rois(faces[0].points, framing)]
     if not views:
-        raise ModelError(f"none of the {len(photos)} photos for the comparison shows a face; give photos of people from the front")
+        raise ModelError(f"of {counted(len(photos), 'photo')} for the comparison none shows a face; give photos of people from the front")
     rng = np.random.default_rng(seed)
     return np.stack([_cut(*views[k % len(views)], rng) for k in range(count)])
 
@@ -77,14 +78,16 @@ def crops_of(photos: Sequence[Path], count: int, framing: Framing, seed: int) ->
 def read_crops(folder: Path, count: int = CROPS_MIN) -> np.ndarray:
     """uint8 [N, 256, 256, 3] RGB: the user's own crops, every picture of ``folder`` as it is.
 
-    Raises ``ModelError`` for fewer than ``count``.
+    Raises ``ModelError`` for what is no folder, and for fewer than ``count``.
     """
+    if not folder.is_dir():
+        what = "a file" if folder.exists() else "not there"
+        raise ModelError(f"{folder} is {what}; give a folder of {count} or more crops of faces (PNG, JPEG, WebP)")
     paths = sorted(path for path in folder.glob("*") if path.suffix.lower() in (".png", ".jpg", ".jpeg", ".webp"))
     images = [image for image in (cv2.imread(str(path)) for path in paths) if image is not None]
     if len(images) < count:
-        raise ModelError(
-            f"{folder} holds {len(images)} pictures that can be read; at least {count} crops of faces are needed (PNG, JPEG, WebP)"
-        )
+        held = counted(len(images), "picture")
+        raise ModelError(f"{folder} holds {held} that can be read; at least {count} crops of faces are needed (PNG, JPEG, WebP)")
     return np.stack([cv2.cvtColor(_resized(image, SIDE, SIDE), cv2.COLOR_BGR2RGB) for image in images])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,11 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(map(int, dims.split("x")))
 
 
+def shape_text(shape: Sequence[int | str]) -> str:
+    """As ``parse_shape`` reads it: ``1x3x640x640``."""
+    return "x".join(map(str, shape))
+
+
 def profiles(
     inputs: tuple[TensorSpec, ...], batch: tuple[int, int, int], shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[InputProfile, ...]:
@@ -75,7 +80,7 @@ def _profile(spec: TensorSpec, batch: tuple[int, int, int], given: tuple[int, ..
     wanted = given if given is not None else spec.shape
     text = ", ".join(map(str, spec.shape))
     if len(wanted) != len(spec.shape) or any(isinstance(a, int) and a != b for a, b in zip(spec.shape, wanted, strict=True)):
-        raise ModelError(f"the shape {'x'.join(map(str, wanted))} was given for {spec.name}; it takes [{text}]")
+        raise ModelError(f"the shape {shape_text(wanted)} was given for {spec.name}; it takes [{text}]")
     rest = [size for size in wanted[1:] if isinstance(size, int)]
     if len(rest) != len(wanted[1:]):
         raise ModelError(f"the input {spec.name}[{text}] has sizes that may vary; say which, as in --shape {spec.name}=1x3x640x640")

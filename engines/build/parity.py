@@ -19,6 +19,7 @@ from engines.errors import ModelError, ParityError
 from engines.family import Graph
 from engines.measure import LANDMARKS_SIDE, Check, Measure
 from engines.session import Session, TensorSpec
+from engines.wording import counted
 
 NEXT_PRECISION = {"fp8": "fp16", "int8": "fp16", "fp16": "fp32"}
 """What to try when a precision is refused."""
@@ -85,7 +86,7 @@ def compare(
     for sessions whose outputs differ in name or shape: those are two models.
     """
     if len(feeds) < CROPS_MIN:
-        raise ModelError(f"the comparison was given {len(feeds)} crops; {CROPS_MIN} or more are needed to trust a model")
+        raise ModelError(f"the comparison was given {counted(len(feeds), 'crop')}; {CROPS_MIN} or more are needed to trust a model")
     names = [spec.name for spec in reference.outputs]
     if sorted(names) != sorted(spec.name for spec in candidate.outputs):
         raise ModelError(

@@ -19,11 +19,12 @@ from engines.build.crops import CROPS_MIN, Framing, Pixels, feeds_of, portrait_c
 from engines.build.views import View, portrait_views, scenes_of, views_of
 from engines.errors import ModelError
 from engines.face import Landmarks, SourceFace
-from engines.family import Kind, Kit, ModelFile, TellsOutputs, families
+from engines.family import Graph, Kind, Kit, ModelFile, TellsOutputs, families
 from engines.identity.contract import Embedding
 from engines.landmarks.contract import sought_by_mesh
 from engines.measure import Check
 from engines.session import Session, Shapes
+from engines.wording import counted
 
 STRANGER_LENGTH = 22.0
 """ArcFace's embeddings are some 20 to 25 long, before they are normed, for a clear photo."""
@@ -93,7 +94,32 @@ def model_at(path: Path, family: str | None = None) -> ModelFile | None:
     return ModelFile(found.name, path, found.sha256, found.family, found.graph)
 
 
+def usual_shapes(path: Path, graph: Graph, given: Shapes, family: str | None = None) -> Shapes:
+    """What is missing in ``given`` of inputs whose file leaves sizes open: the shape that the model's family gives them when it looks
+    at one face of a square picture. Nothing for a model of no family.
+
+    ``graph``: that of ``path``. Raises ``ModelError`` as ``model_at`` does.
+    """
+    free = [spec.name for spec in graph.inputs if not all(isinstance(size, int) for size in spec.shape[1:])]
+    unsaid = [name for name in free if name not in given]
+    heard = _shapes_heard(path, family) if unsaid else {}
+    return {name: heard[name] for name in unsaid if name in heard}
+
+
 # --- listening to a part
+
+
+def _shapes_heard(path: Path, family: str | None) -> Shapes:
+    model = model_at(path, family)
+    if model is None:
+        return {}
+    kind, eavesdropper = families[model.family].kind, _Eavesdropper(model.graph)
+    part = families[model.family].open(model, _LoneKit(eavesdropper))
+    try:
+        LOOKS[kind](part, portrait_views(1)[0])
+    except _Overheard as heard:
+        return heard.shapes
+    return {}
 
 
 def _overheard(model: ModelFile, session: Session, crops: np.ndarray | None, shapes: Shapes) -> Feeds:
@@ -103,7 +129,7 @@ def _overheard(model: ModelFile, session: Session, crops: np.ndarray | None, sha
     for view in _views(kind, crops):
         LOOKS[kind](part, view)
     if len(listener.heard) < CROPS_MIN:
-        seen = f"{model.name} looked at {len(listener.heard)} faces, and {CROPS_MIN} are needed"
+        seen = f"{model.name} looked at {counted(len(listener.heard), 'face')}, and {CROPS_MIN} are needed"
         raise ModelError(f"{seen}; give --pixels, which feeds it without its family")
     return [_repeated(feed, shapes) for feed in listener.heard]
 
@@ -181,6 +207,32 @@ class _Listener:
 
     def close(self) -> None:
         """Whoever opened the session closes it."""
+
+
+class _Overheard(Exception):
+    """What a network would have been given; no error: it ends what need not go on."""
+
+    def __init__(self, feeds: Mapping[str, np.ndarray]) -> None:
+        super().__init__()
+        self.shapes: Shapes = {name: value.shape for name, value in feeds.items()}
+
+
+class _Eavesdropper:
+    """A session without a network: what it is given ends the run."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.inputs, self.outputs = graph.inputs, graph.outputs
+        self.runtime = "none"
+        self.memory_bytes = None
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        raise _Overheard(feeds)
+
+    def warm_up(self) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class _LoneKit:

@@ -13,6 +13,7 @@ from engines.align import inverse
 from engines.build.crops import CROPS_MIN, MARGINS, Framing, lit_and_noisy, moved
 from engines.errors import ModelError
 from engines.face import Roi
+from engines.wording import counted
 
 SIDE = 640
 """Pixels of a picture: what detectors look at."""
@@ -60,7 +61,7 @@ def views_of(crops: np.ndarray) -> list[View]:
         if second.score > SCORE_MIN:
             views.append(View(image, second.points))
     if len(views) < CROPS_MIN:
-        raise ModelError(f"{len(views)} of the {len(crops)} crops show a face, and {CROPS_MIN} are needed; record them again")
+        raise ModelError(f"a face was seen in {len(views)} of {counted(len(crops), 'crop')}, and {CROPS_MIN} are needed; record them again")
     return views
 
 

@@ -12,6 +12,7 @@ from engines.detect.canvas import Canvas
 from engines.face import Detection
 from engines.family import Structure
 from engines.session import TensorSpec
+from engines.wording import counted
 
 STRIDES = (8, 16, 32)
 """Canvas pixels from cell to cell, layer by layer."""
@@ -39,10 +40,10 @@ def layer_differences(outputs: Sequence[TensorSpec], wanted: Mapping[int, int]) 
     """How ``outputs`` differ from ``wanted``: numbers a cell → how many outputs have so many; each [cells, n] or [1, cells, n]."""
     total = sum(wanted.values())
     if len(outputs) != total:
-        return (Structure(f"it has {len(outputs)} output{'s' * (len(outputs) != 1)}, not {total}"),)
+        return (Structure(f"it has {counted(len(outputs), 'output')}, not {total}"),)
     odd = [spec for spec in outputs if len(spec.shape) not in (2, 3)]
     if odd:
-        return (f"its output {odd[0].name} has {len(odd[0].shape)} dimensions, not [cells, n] or [1, cells, n]",)
+        return (f"its output {odd[0].name} has {counted(len(odd[0].shape), 'dimension')}, not [cells, n] or [1, cells, n]",)
     widths = [spec.shape[-1] for spec in outputs]
     free = sum(not isinstance(width, int) for width in widths)
     missing = sum(max(0, many - widths.count(width)) for width, many in wanted.items())

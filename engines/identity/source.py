@@ -14,6 +14,7 @@ from engines.face import Landmarks, SourceFace
 from engines.identity.photo import open_photo
 from engines.landmarks.facemesh import FaceMesh
 from engines.landmarks.find import find_faces
+from engines.wording import counted
 
 TURNS = (cv2.ROTATE_90_CLOCKWISE, cv2.ROTATE_90_COUNTERCLOCKWISE, cv2.ROTATE_180)
 """A photo in which no face stands upright may lie on its side."""
@@ -36,8 +37,8 @@ def _load(path: Path, face: int | None, detector: Detector, mesh: FaceMesh) -> S
     if not faces:
         raise NoFaceError(f"no face was found in {path}; give a photo of a face from the front, large and well lit")
     if not 1 <= number <= len(faces):
-        shown = "1 face" if len(faces) == 1 else f"{len(faces)} faces"
-        raise NoFaceError(f"{path} shows {shown}; face {number} was asked for: give --source-face 1 to {len(faces)}")
+        taken = "1" if len(faces) == 1 else f"1 to {len(faces)}"
+        raise NoFaceError(f"{path} shows {counted(len(faces), 'face')}; face {number} was asked for: give --source-face {taken}")
     return SourceFace(image, faces[number - 1], path.name)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from engines.errors import ModelError
 from engines.family import Graph
 from engines.session import TensorSpec
+from engines.wording import counted
 
 if TYPE_CHECKING:
     import onnx
@@ -133,7 +134,7 @@ def _parse(path: Path, data: bytes) -> onnx.ModelProto:
             raise ModelError(f"{path} is not an ONNX model but {what}")
     missing = _missing_bytes(data)
     if missing:
-        raise ModelError(f"{path} is cut short, by {missing} bytes or more, or is no ONNX model; fetch it again")
+        raise ModelError(f"{path} is cut short, by {counted(missing, 'byte')} or more, or is no ONNX model; fetch it again")
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -272,9 +273,10 @@ def _check_inside(path: Path, tensor: onnx.TensorProto, file_bytes: int) -> None
     # The least that any encoding takes: the narrowest numbers are packed four to a byte.
     least = count // 4 if not tensor.HasField("raw_data") else (count * _bits(tensor.data_type)) // 8
     if least > held:
+        dims = ", ".join(map(str, tensor.dims))
         raise ModelError(
-            f"{path} declares the tensor {tensor.name!r} as [{', '.join(map(str, tensor.dims))}], at least {least} bytes, and holds {held} "
-            f"bytes of it ({file_bytes} in all); it is damaged or made to do harm: fetch it again from its publisher"
+            f"{path} declares the tensor {tensor.name!r} as [{dims}], at least {counted(least, 'byte')}, and holds "
+            f"{counted(held, 'byte')} of it ({file_bytes} in all); it is damaged or made to do harm: fetch it again from its publisher"
         )
 
 

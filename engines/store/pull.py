@@ -31,6 +31,7 @@ from engines.store.graph import MAX_BYTES, inspect
 from engines.store.identify import family_of
 from engines.store.shelf import CHUNK, Card, Shelf, sha256_of
 from engines.store.stopping import Stop
+from engines.wording import counted
 
 MIRROR_VARIABLE = "FFRT_MIRROR"
 """Environment: addresses to ask first, separated by spaces."""
@@ -249,7 +250,7 @@ class _Pull:
                 failures = 1 if self._have() > most else failures + 1
                 most, resumed = max(most, self._have()), True
                 if failures >= self._network.attempts:
-                    raise _RefusedError(f"{_said(error)}, {failures} times") from error
+                    raise _RefusedError(f"{_said(error)}, {counted(failures, 'time')}") from error
                 self._pause(address, error, failures)
             except (httpx.TooManyRedirects, httpx.InvalidURL, httpx.DecodingError) as error:
                 raise _RefusedError(_said(error)) from error
@@ -300,7 +301,8 @@ class _Pull:
 
     def _check_length(self, total: int | None) -> None:
         if total is not None and self._entry.size not in (None, total):
-            raise _RefusedError(f"its file has {total} bytes where {self._entry.size} are right; another file was put in its place")
+            has = counted(total, "byte")
+            raise _RefusedError(f"its file has {has} where {self._entry.size} are right; another file was put in its place")
         if total is not None and total > MAX_BYTES:
             raise _RefusedError(f"its file has {total} bytes, more than any ONNX model")
 
@@ -327,7 +329,7 @@ class _Pull:
         """Empty for the right file."""
         size = self._have()
         if self._entry.size not in (None, size):
-            return f"its file has {size} bytes where {self._entry.size} are right"
+            return f"its file has {counted(size, 'byte')} where {self._entry.size} are right"
         if self._entry.sha256 is not None:
             seen = sha256_of(self._part)
             return "" if seen == self._entry.sha256 else f"its file has the SHA-256 {seen}, not {self._entry.sha256}"
@@ -360,7 +362,7 @@ class _Pull:
                 if isinstance(error, httpx.UnsupportedProtocol) or _nameless(error):
                     raise _RefusedError(_said(error)) from error
                 if failures >= self._network.attempts:
-                    raise _RefusedError(f"{_said(error)}, {failures} times") from error
+                    raise _RefusedError(f"{_said(error)}, {counted(failures, 'time')}") from error
                 self._pause(address, error, failures)
             except (httpx.TooManyRedirects, httpx.InvalidURL, httpx.DecodingError) as error:
                 raise _RefusedError(_said(error)) from error
