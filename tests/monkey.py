@@ -148,12 +148,16 @@ class MachineClock:
 
 
 class Metronome:
-    """A process that sleeps and wakes, and notes when it woke late. Whoever made it closes it."""
+    """A process on every core that sleeps and wakes, and notes when it woke late: a host may stop one core alone.
+
+    Whoever made it closes it.
+    """
 
     BEAT_MS = 5
 
     PROGRAM = f"""
-import time
+import os, sys, time
+os.sched_setaffinity(0, [int(sys.argv[1])])
 last = time.monotonic_ns()
 while True:
     time.sleep({BEAT_MS / 1000})
@@ -164,18 +168,26 @@ while True:
 """
 
     def __init__(self, notes: Path) -> None:
+        """``notes``: a file."""
         self._notes = notes
-        with notes.open("w") as file:
-            self._process = subprocess.Popen([sys.executable, "-c", self.PROGRAM], stdout=file)
+        cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
+        with notes.open("a") as file:
+            self._processes = [subprocess.Popen([sys.executable, "-c", self.PROGRAM, str(core)], stdout=file) for core in cores]
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        for process in self._processes:
+            process.kill()
+            process.wait()
 
     def late(self) -> list[tuple[int, int]]:
-        """From when to when it should have been awake and was not, nanoseconds of the monotonic clock."""
+        """From when to when one should have been awake and was not, nanoseconds of the monotonic clock; none overlaps another."""
         pairs = [line.split() for line in self._notes.read_text().splitlines()]
-        return [(int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2]
+        merged: list[tuple[int, int]] = []
+        for begin, end in sorted((int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2):
+            begin = max(begin, merged[-1][1] if merged else 0)
+            if begin < end:
+                merged.append((begin, end))
+        return merged
 
 
 TICK_NS = 10_000_000
