@@ -194,6 +194,18 @@ def test_the_keyboard_stays_where_it_was(speaking: Any, qtbot: Any, qapp: Any) -
     qtbot.waitUntil(window.program.language.hasFocus, timeout=PATIENCE_MS)
 
 
+def test_a_change_ends_the_full_screen_and_nothing_else(speaking: Any, qtbot: Any) -> None:
+    """The system may become dark meanwhile."""
+    window, appearance = speaking("en", Settings(input=SMALL))
+    filled(window, qtbot)
+    window.preview.toggle_full_screen()
+    before = window.contents
+    appearance.become("en", "dark")
+    qtbot.waitUntil(lambda: window.contents is not before, timeout=PATIENCE_MS)
+    assert not window.preview.isWindow()
+    assert window.preview.isVisibleTo(window)
+
+
 def test_the_trays_menu_follows(qapp: Any) -> None:
     appearance = Appearance(qapp, "en", "light")
     tray = Tray(lambda: appearance.theme, lambda: None, lambda: None, lambda: None)

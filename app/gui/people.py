@@ -219,7 +219,7 @@ class PeopleStrip(QFrame):
         for number in numbers:
             self.chips[number] = kept.get(number) or self._chip(number)
             self._row.insertWidget(self._row.count() - 1, self.chips[number])
-        first = [] if self.after is None else [self.after]
+        first = [] if self.after is None or self.after.isWindow() else [self.after]  # full screen it is another window
         for before, after in pairwise([*first, *self.chips.values(), self.more, self.all]):
             self.setTabOrder(before, after)
 

@@ -178,6 +178,8 @@ class Window(QWidget):
         field = next((name for name in ("language", "theme") if getattr(self.program, name).hasFocus()), None)
         was_bare = bool(said) and said == self._said_bare
         self._theme = theme
+        if self.preview.isFullScreen():  # a window of its own then
+            self.preview.toggle_full_screen()
         self.comparing.end()
         for card in self.cards:
             card.shut()
