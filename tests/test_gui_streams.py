@@ -75,7 +75,7 @@ def desk(qtbot: Any, qapp: Any, tmp_path: Path, memory: MemoryKeyring) -> Iterat
 def test_an_address_is_kept_by_name_and_its_key_is_seen_nowhere(desk: Desk, qtbot: Any, tmp_path: Path, memory: MemoryKeyring) -> None:
     desk.card.url.setText(URL)
     assert KEY not in desk.texts()  # while it is typed
-    desk.card.reveal.trigger()
+    desk.card.reveal.click()
     assert KEY in desk.texts()
     desk.add(URL, "twitch")
     desk.until(lambda: desk.settings.output.streams == (URL,))
