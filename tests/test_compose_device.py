@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engines.align import MeshAligner
@@ -294,6 +294,7 @@ anywhere = st.tuples(st.floats(-60, 540), st.floats(-60, 420), st.floats(4, 110)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example([(2.375, 267.5, 110, 69.5625)], "mesh", 1)  # once two levels off: an alpha and a colour, each by one, of the same pixel
 @given(st.lists(anywhere, min_size=1, max_size=3), st.sampled_from(["mesh", "boosted", "patches"]), st.integers(1, 4))
 def test_faces_anywhere_are_composed_as_by_the_processor(
     kernels: HostKernels, woman: SourceFace, man: SourceFace, places: list[tuple[float, float, float, float]], kind: str, most: int
@@ -304,8 +305,7 @@ def test_faces_anywhere_are_composed_as_by_the_processor(
         frame = replace(frame, faces=frame.faces[-1:])
     look = look_of(kind, man, faces=most)
     off = differences(by_the_kernels(kernels, frame, look), by_the_processor(frame, look_of(kind, man, faces=most), []))
-    assert off.max() <= 2  # 1 is wanted; 2 was seen once after other examples, and not of that example alone: not yet explained
-    assert (off > 1).mean() < 1e-4
+    assert off.max() <= 1
 
 
 def test_of_two_faces_the_nearer_covers_the_other(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:

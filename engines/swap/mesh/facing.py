@@ -20,16 +20,20 @@ class Facing:
         a, b, c = (mesh.shape[mesh.triangles[:, k]].astype(np.float64) for k in range(3))
         away = ((mesh.shape[:, None] - ((a + b + c) / 3)[None]) ** 2).sum(2)
         normals = np.exp(-away / (2 * SIGMA**2)) @ np.cross(b - a, c - a)
-        self.normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+        self.normals = (normals / np.linalg.norm(normals, axis=1, keepdims=True)).astype(np.float32)
         self._fit = np.linalg.pinv(mesh.shape.astype(np.float64) - mesh.shape.mean(0, dtype=np.float64))
 
     def turn(self, points: np.ndarray) -> np.ndarray:
-        """float64 [3, 3]: what ``normals`` (float64 [468, 3]) are multiplied by to be those of the face at ``points`` [468, 3]."""
+        """float32 [3, 3]: what ``normals`` (float32 [468, 3]) are multiplied by to point as those of the face at ``points`` [468, 3]."""
         linear = self._fit @ (points - points.mean(0))  # by least squares, from the mean face to the points
-        return np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]])  # normals go by its cofactors
+        normals = np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]])  # they go by its cofactors
+        turn: np.ndarray = normals / max(float(np.abs(normals).max()), 1e-30)  # only directions count, and float32 is to hold them
+        return turn.astype(np.float32)
 
     def share(self, turn: np.ndarray) -> np.ndarray:
         """float32 [468] in [0, 1]: 1 where the surface of a face that is turned by ``turn`` faces the viewer, 0 where it is edge-on or
-        behind."""
-        turned = self.normals @ turn
-        return smoothstep(-turned[:, 2] / (np.linalg.norm(turned, axis=1) + 1e-12), EDGE_ON, PLAIN).astype(np.float32)
+        behind. Written out as ``mesh_vertices`` does it."""
+        across, down, away = self.normals.T
+        x, y, z = (across * turn[0, k] + down * turn[1, k] + away * turn[2, k] for k in range(3))
+        length = np.sqrt(x * x + y * y + z * z) + np.float32(1e-12)
+        return smoothstep(-z / length, EDGE_ON, PLAIN).astype(np.float32)

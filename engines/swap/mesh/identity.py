@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -40,6 +41,11 @@ class MeshIdentity:
     """``relief_of`` the texture's vertices: log units."""
     grey: bool
     """The photos have no colour: the target's is taken."""
+
+    @cached_property
+    def colours(self) -> np.ndarray:
+        """float32 [468, 3] BGR: ``logs`` as levels."""
+        return np.exp(self.logs) - np.float32(LOG_OFFSET)
 
     def texture_for(self, width_px: float) -> np.ndarray:
         """The smallest texture that is still finer than a face of ``width_px``."""

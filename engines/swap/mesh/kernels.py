@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -46,18 +48,32 @@ def spread(place: np.ndarray, triangles: np.ndarray, values: np.ndarray, out: np
                         out[y, x, k] = u * values[a, k] + v * values[b, k] + w * values[c, k]
 
 
-@_jit
-def _level(value: float, gain: float) -> np.uint8:
+_exact = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "ninf", "nsz"})
+"""Each step is rounded to float32 as it is written: a GPU then finds the same bits. Bare numbers would be float64."""
+
+_f = np.float32
+
+
+@_exact
+def _level(value: Any, gain: Any) -> np.uint8:
     """A grey level. Where the texture is brightened (``gain`` above 1), what would burn out is bent below white: a dark photo's shine
     and teeth are near white already, and are not to glow on a bright face."""
-    room = SHOULDER * min(1.0, max(0.0, 2 * (gain - 1)))
-    over = value - (255.0 - room)
+    white = _f(255)
+    room = _f(SHOULDER) * min(_f(1), max(_f(0), _f(2) * (gain - _f(1))))
+    over = value - (white - room)
     if over > 0 and room > 0:
-        value = 255.0 - room + over * room / (room + over)
-    return np.uint8(min(255.0, max(0.0, value)))
+        value = white - room + over * room / (room + over)
+    return np.uint8(min(white, max(_f(0), value)))
 
 
-@_jit
+@_exact
+def _between(texture: np.ndarray, j: Any, i: Any, c: int, w00: Any, w10: Any, w01: Any, w11: Any) -> Any:
+    """Channel ``c`` between four texels, of which the first is in row ``j`` and column ``i``."""
+    upper = _f(texture[j, i, c]) * w00 + _f(texture[j, i + 1, c]) * w10
+    return upper + _f(texture[j + 1, i, c]) * w01 + _f(texture[j + 1, i + 1, c]) * w11
+
+
+@_exact
 def draw(
     pixels: np.ndarray,
     alpha: np.ndarray,
@@ -73,19 +89,20 @@ def draw(
     """Draws the textured mesh, far triangles first, into ``pixels`` uint8 [h, w, 3] and ``alpha`` uint8 [h, w] (to be zero before).
 
     ``place`` float32 [V, 2+] pixels of the patch, ``uv`` float32 [V, 2] texels, ``cover`` float32 [V] in [0, 1], ``gain`` float32
-    [V, 3] BGR factors and ``bias`` float32 [V, 3] added after them, ``texture`` uint8 [T, T, 4] BGRA. Spans are half open, so that
-    triangles that share an edge never share a pixel; triangles that face away are left out.
+    [V, 3] BGR factors and ``bias`` float32 [V, 3] added after them, ``texture`` uint8 [T, T, 4] BGRA. Spans are half open and an edge is
+    walked from its upper end, so that triangles that share one share no pixel and miss none; triangles that face away are left out.
     """
     height, width = alpha.shape
-    side_y, side_x = texture.shape[:2]
+    last_s, last_t = _f(texture.shape[1]) - _f(1.001), _f(texture.shape[0]) - _f(1.001)
+    one, two, three, half = _f(1), _f(2), _f(3), _f(0.5)
     for position in range(order.shape[0]):
         t = order[position]
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
         ax, ay, bx, by, cx, cy = place[a, 0], place[a, 1], place[b, 0], place[b, 1], place[c, 0], place[c, 1]
         twice = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
-        if twice >= -1e-3 or cover[a] + cover[b] + cover[c] <= 0:
+        if twice >= _f(-1e-3) or cover[a] + cover[b] + cover[c] <= 0:
             continue
-        scale = 1.0 / twice
+        scale = one / twice
         du_x, du_y, dv_x, dv_y = (by - cy) * scale, (cx - bx) * scale, (cy - ay) * scale, (ax - cx) * scale
         dw_x = -du_x - dv_x
         step_s = du_x * uv[a, 0] + dv_x * uv[b, 0] + dw_x * uv[c, 0]
@@ -98,7 +115,8 @@ def draw(
         step_2 = du_x * gain[a, 2] + dv_x * gain[b, 2] + dw_x * gain[c, 2]
         lift_2 = du_x * bias[a, 2] + dv_x * bias[b, 2] + dw_x * bias[c, 2]
         for y in range(max(0, int(np.ceil(min(ay, by, cy)))), min(height, int(np.ceil(max(ay, by, cy))))):
-            left, right = 1e9, -1e9
+            row = _f(y)
+            left, right = _f(1e9), _f(-1e9)
             for edge in range(3):
                 if edge == 0:
                     x1, y1, x2, y2 = ax, ay, bx, by
@@ -106,46 +124,41 @@ def draw(
                     x1, y1, x2, y2 = bx, by, cx, cy
                 else:
                     x1, y1, x2, y2 = cx, cy, ax, ay
-                if (y1 <= y < y2) or (y2 <= y < y1):
-                    crossing = x1 + (y - y1) * (x2 - x1) / (y2 - y1)
+                if y1 > y2:
+                    x1, y1, x2, y2 = x2, y2, x1, y1
+                if y1 <= row < y2:
+                    crossing = x1 + (row - y1) * (x2 - x1) / (y2 - y1)
                     left, right = min(left, crossing), max(right, crossing)
             first, last = max(0, int(np.ceil(left))), min(width, int(np.ceil(right)))
             if last <= first:
                 continue
-            u = du_x * (first - cx) + du_y * (y - cy)
-            v = dv_x * (first - cx) + dv_y * (y - cy)
-            w = 1 - u - v
-            s = u * uv[a, 0] + v * uv[b, 0] + w * uv[c, 0]
-            r = u * uv[a, 1] + v * uv[b, 1] + w * uv[c, 1]
-            covered = u * cover[a] + v * cover[b] + w * cover[c]
+            u, v = du_y * (row - cy), dv_y * (row - cy)
+            w = one - u - v
+            from_s = u * uv[a, 0] + v * uv[b, 0] + w * uv[c, 0]
+            from_t = u * uv[a, 1] + v * uv[b, 1] + w * uv[c, 1]
+            from_cover = u * cover[a] + v * cover[b] + w * cover[c]
             g0 = u * gain[a, 0] + v * gain[b, 0] + w * gain[c, 0]
-            o0 = u * bias[a, 0] + v * bias[b, 0] + w * bias[c, 0] + 0.5
+            o0 = u * bias[a, 0] + v * bias[b, 0] + w * bias[c, 0] + half
             g1 = u * gain[a, 1] + v * gain[b, 1] + w * gain[c, 1]
-            o1 = u * bias[a, 1] + v * bias[b, 1] + w * bias[c, 1] + 0.5
+            o1 = u * bias[a, 1] + v * bias[b, 1] + w * bias[c, 1] + half
             g2 = u * gain[a, 2] + v * gain[b, 2] + w * gain[c, 2]
-            o2 = u * bias[a, 2] + v * bias[b, 2] + w * bias[c, 2] + 0.5
+            o2 = u * bias[a, 2] + v * bias[b, 2] + w * bias[c, 2] + half
             for x in range(first, last):
-                q = min(max(covered, 0.0), 1.0)
-                q = q * q * (3 - 2 * q)
-                i, j = min(max(int(s), 0), side_x - 2), min(max(int(r), 0), side_y - 2)
-                fs, ft = min(max(s - i, 0.0), 1.0), min(max(r - j, 0.0), 1.0)
+                px = _f(x) - cx
+                q = min(max(from_cover + step_cover * px, _f(0)), one)
+                q = q * q * (three - two * q)
+                s, r = min(max(from_s + step_s * px, _f(0)), last_s), min(max(from_t + step_t * px, _f(0)), last_t)
+                i, j = np.uint32(s), np.uint32(r)
+                fs, ft = s - _f(i), r - _f(j)
                 w11 = fs * ft
-                w10, w01, w00 = fs - w11, ft - w11, 1 - fs - ft + w11
-                opaque = texture[j, i, 3] * w00 + texture[j, i + 1, 3] * w10 + texture[j + 1, i, 3] * w01 + texture[j + 1, i + 1, 3] * w11
-                alpha[y, x] = np.uint8(q * opaque + 0.5)
+                w10, w01, w00 = fs - w11, ft - w11, one - fs - ft + w11
+                opaque = _between(texture, j, i, 3, w00, w10, w01, w11)
+                alpha[y, x] = np.uint8(q * opaque + half)
                 if alpha[y, x]:  # hair, rims and what is turned away cost no colours
-                    b0 = texture[j, i, 0] * w00 + texture[j, i + 1, 0] * w10 + texture[j + 1, i, 0] * w01 + texture[j + 1, i + 1, 0] * w11
-                    b1 = texture[j, i, 1] * w00 + texture[j, i + 1, 1] * w10 + texture[j + 1, i, 1] * w01 + texture[j + 1, i + 1, 1] * w11
-                    b2 = texture[j, i, 2] * w00 + texture[j, i + 1, 2] * w10 + texture[j + 1, i, 2] * w01 + texture[j + 1, i + 1, 2] * w11
-                    pixels[y, x, 0] = _level(b0 * g0 + o0, g1)
-                    pixels[y, x, 1] = _level(b1 * g1 + o1, g1)
-                    pixels[y, x, 2] = _level(b2 * g2 + o2, g1)
-                s += step_s
-                r += step_t
-                covered += step_cover
-                g0 += step_0
-                o0 += lift_0
-                g1 += step_1
-                o1 += lift_1
-                g2 += step_2
-                o2 += lift_2
+                    b0 = _between(texture, j, i, 0, w00, w10, w01, w11)
+                    b1 = _between(texture, j, i, 1, w00, w10, w01, w11)
+                    b2 = _between(texture, j, i, 2, w00, w10, w01, w11)
+                    green = g1 + step_1 * px
+                    pixels[y, x, 0] = _level(b0 * (g0 + step_0 * px) + (o0 + lift_0 * px), green)
+                    pixels[y, x, 1] = _level(b1 * green + (o1 + lift_1 * px), green)
+                    pixels[y, x, 2] = _level(b2 * (g2 + step_2 * px) + (o2 + lift_2 * px), green)

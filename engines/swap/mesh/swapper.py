@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,32 +10,16 @@ from engines.face import Landmarks, Patch, SourceFace
 from engines.mesh import regions
 from engines.mesh.topology import VERTICES, Topology, brow_line, smoothstep, topology
 from engines.swap.mesh import kernels
-from engines.swap.mesh.colour import LOG_OFFSET
 from engines.swap.mesh.facing import Facing
 from engines.swap.mesh.identity import MeshIdentity, prepare
 from engines.swap.mesh.light import Light, Nearness, contrast
+from engines.swap.mesh.plan import MeshPlan, planned
 from engines.swap.mesh.registration import Draw, registered
 
 SEAM_FOREHEAD, SEAM_SIDE, SEAM_JAW = 0.34, 0.24, 0.15
 """Width over which the patch fades out toward the oval, in inter-ocular distances."""
 
 SMALLEST_FACE_PX = 12.0
-
-
-@dataclass(frozen=True, slots=True)
-class MeshPlan:
-    """What is drawn of one face in one frame."""
-
-    points: np.ndarray
-    """float32 [468, 3] pixels of the picture."""
-    box: tuple[int, int, int, int]
-    """Left, top, right, bottom of what the mesh covers of the picture."""
-    gain: np.ndarray
-    """float32 [468, 3] BGR: the light, log units."""
-    kept: float
-    """As ``engines.swap.mesh.light.contrast`` takes it."""
-    turn: np.ndarray
-    """float64 [3, 3]: see ``Facing.turn``."""
 
 
 class MeshSwapper:
@@ -69,23 +52,25 @@ class MeshSwapper:
         """As ``swap``, all but the drawing: for whoever draws elsewhere. The picture's colours are looked at here."""
         if not np.isfinite(points).all() or float(np.ptp(points[:, 0])) < SMALLEST_FACE_PX:
             return None
-        box = inside(self._mesh.extend(points), image.shape)
+        place = self._mesh.extend(points)
+        box = inside(place, image.shape)
         if box is None:
             return None
         light = self._lights.setdefault(face_id, Light(self._near))
         gain = light.gains(image, points, identity, captured_ns) * np.float32(self.colour_match)
-        return MeshPlan(points, box, gain, light.kept(identity), self._facing.turn(points))
+        return planned(place, box, np.exp(gain), contrast(gain, light.kept(identity)), self._facing.turn(points))
 
     def draw(self, plan: MeshPlan, identity: MeshIdentity) -> Patch:
-        """Draws what ``plan`` says. The patch is valid until the next call."""
-        patch = self._clear_patch(*plan.box)
-        place = self._mesh.extend(plan.points)
-        texture = identity.texture_for(float(np.ptp(place[:, 0])))
-        far_first = np.argsort(-place[self._mesh.drawn, 2].mean(1)).astype(np.int32)
-        place[:, :2] -= np.array([patch.left, patch.top], np.float32)
-        kept = contrast(plan.gain, plan.kept)
-        gain = np.exp(plan.gain) * kept
-        bias = (np.exp(identity.logs) - LOG_OFFSET) * np.exp(plan.gain) * (1 - kept)  # what detail is pulled towards
+        """Draws what ``plan`` says. The patch is valid until the next call.
+
+        ``rt/compose/kernels/mesh.cu`` draws the same to the bit: each step here is one of float32, in the same order there.
+        """
+        patch, place, light = self._clear_patch(*plan.box), plan.place, plan.light.values
+        texture = identity.texture_for(plan.width_px)
+        a, b, c = (place[self._mesh.drawn[:, corner], 2] for corner in range(3))
+        far_first = np.argsort(-((a + b + c) / np.float32(3)), kind="stable").astype(np.int32)
+        gain, kept = light[:, :3] * light[:, 3:], light[:, 3:]
+        bias = identity.colours * light[:, :3] * (np.float32(1) - kept)  # what detail is pulled towards
         if self._cover[0] != self.seam_width:
             self._cover = (self.seam_width, cover_of(self._mesh, self.seam_width))
         cover = self._cover[1].copy()

@@ -119,7 +119,7 @@ KERNELS: dict[str, Kernel] = {
         "mesh.cu",
         {
             "mesh_look": "u8* int int int short* float* int* u16*",
-            "mesh_vertices": "short* short* float* float* float* float* float* int* float* int float*",
+            "mesh_vertices": "short* short* float* float* float* float* float* int* int float*",
         },
         block=(64, 1, 1),
     ),

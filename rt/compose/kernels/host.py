@@ -27,7 +27,7 @@ from rt.compose.kernels.sources import source
 
 COMPILERS = ("c++", "g++", "clang++")
 
-FLAGS = ("-O2", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas")
+FLAGS = ("-O2", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-ffp-contract=off")
 
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 """With ``FFRT_SANITIZE=1``: a read or write out of bounds ends the program, with its line.

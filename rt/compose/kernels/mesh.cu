@@ -1,5 +1,6 @@
-// The embedded swapper's face on the device: engines/swap/mesh/kernels.py's draw, and what it needs. What goes up for a face is less than
-// 4 kB a piece: points and light as 16-bit numbers; a vertex is built of them here.
+// The embedded swapper's face on the device: MeshSwapper.draw and engines/swap/mesh/kernels.py's draw, to the bit: float32 throughout, each
+// step rounded (no fused multiply-add), in the same order there. Change both. What goes up for a face is less than 4 kB a piece: places and
+// light as 16-bit numbers (engines/swap/mesh/plan.py); a vertex is built of them here.
 #include "shapes.cuh"
 
 #define VERTICES 468
@@ -34,50 +35,36 @@ struct Vertex {
   float cover, gain[3], bias[3];
 };
 
-__device__ float smoothstep(float x, float low, float high) {
-  float t = clamped((x - low) / (high - low), 0.0f, 1.0f);
-  return t * t * (3 - 2 * t);
-}
-
-// Vertices of the mesh, rings inside eyes and mouth included: Vertex [vertices]. One thread each.
-// `numbers`: 0 scale of points; 1 … 3 their x, y, z at 0; 4 … 12 what normals are multiplied by, rows; 13 scale of light; 14 share of detail
-// kept; 15 fall and 16 least of it; 17 offset of logs; 18 side of the texture; 19 and 20 the cosines of Facing; 21 and 22 the box's corner.
-// `ring`: the outer vertex of each ring vertex; `weights`: float [vertices - 468, 468], how a ring vertex is mixed of the others.
+// Vertices of the mesh, rings inside eyes and mouth included: Vertex [vertices]. One thread each. `points`: short [vertices, 3];
+// `light`: short [468, 4]: factors of B, G, R, and the share of detail that is kept.
+// `numbers`: 0 step of points; 1 … 3 their x, y, z at 0; 4 … 12 what normals are multiplied by, rows; 13 step of light; 14 side of the
+// texture; 15 and 16 of Facing: the cosine of what is edge-on, and from there to what is plain; 17 and 18 the box's corner.
+// `ring`: the outer vertex of each ring vertex, whose colours it takes. `colours`: float [468, 3], the texture's around each vertex.
 extern "C" __global__ void mesh_vertices(const short* points, const short* light, const float* numbers, const float* normals,
-                                         const float* logs, const float* cover, const float* uv, const int* ring, const float* weights,
-                                         int vertices, float* out) {
+                                         const float* colours, const float* cover, const float* uv, const int* ring, int vertices,
+                                         float* out) {
   int v = blockIdx.x * blockDim.x + threadIdx.x;
   if (v >= vertices) return;
-  float packed[3] = {0, 0, 0};
-  if (v < VERTICES) {
-    for (int k = 0; k < 3; k++) packed[k] = points[3 * v + k];
-  } else {
-    for (int i = 0; i < VERTICES; i++) {
-      float share = weights[(size_t)(v - VERTICES) * VERTICES + i];
-      for (int k = 0; k < 3; k++) packed[k] += share * points[3 * i + k];
-    }
-  }
-  int outer = v < VERTICES ? v : ring[v - VERTICES];  // whose colours it takes
+  int outer = v < VERTICES ? v : ring[v - VERTICES];
   Vertex& vertex = ((Vertex*)out)[v];
-  vertex.x = numbers[1] + numbers[0] * packed[0] - numbers[21];
-  vertex.y = numbers[2] + numbers[0] * packed[1] - numbers[22];
-  vertex.z = numbers[3] + numbers[0] * packed[2];
-  vertex.s = uv[2 * v] * numbers[18] - 0.5f, vertex.t = uv[2 * v + 1] * numbers[18] - 0.5f;
+  vertex.x = numbers[1] + numbers[0] * points[3 * v] - numbers[17];
+  vertex.y = numbers[2] + numbers[0] * points[3 * v + 1] - numbers[18];
+  vertex.z = numbers[3] + numbers[0] * points[3 * v + 2];
+  vertex.s = uv[2 * v] * numbers[14] - 0.5f, vertex.t = uv[2 * v + 1] * numbers[14] - 0.5f;
 
-  float turned[3] = {0, 0, 0};
+  float turned[3];
   for (int k = 0; k < 3; k++)
-    for (int j = 0; j < 3; j++) turned[k] += normals[3 * outer + j] * numbers[4 + 3 * j + k];
+    turned[k] = normals[3 * outer] * numbers[4 + k] + normals[3 * outer + 1] * numbers[7 + k] + normals[3 * outer + 2] * numbers[10 + k];
   float length = sqrtf(turned[0] * turned[0] + turned[1] * turned[1] + turned[2] * turned[2]) + 1e-12f;
-  vertex.cover = v < VERTICES ? cover[v] * smoothstep(-turned[2] / length, numbers[19], numbers[20]) : cover[v];
+  float plain = clamped((-turned[2] / length - numbers[15]) / numbers[16], 0.0f, 1.0f);
+  vertex.cover = v < VERTICES ? cover[v] * (plain * plain * (3 - 2 * plain)) : cover[v];
 
-  float log_gain[3];
-  for (int c = 0; c < 3; c++) log_gain[c] = numbers[13] * light[3 * outer + c];
-  float brighter = fmaxf(0.0f, 0.114f * log_gain[0] + 0.587f * log_gain[1] + 0.299f * log_gain[2]);
-  float kept = numbers[14] * clamped(expf(-numbers[15] * brighter), numbers[16], 1.0f);
+  const short* own = light + 4 * outer;
+  float kept = numbers[13] * own[3];
   for (int c = 0; c < 3; c++) {
-    float gain = expf(log_gain[c]);
+    float gain = numbers[13] * own[c];
     vertex.gain[c] = gain * kept;
-    vertex.bias[c] = (expf(logs[3 * outer + c]) - numbers[17]) * gain * (1 - kept);
+    vertex.bias[c] = colours[3 * outer + c] * gain * (1 - kept);
   }
 }
 
@@ -91,9 +78,13 @@ struct Triangle {
     twice = (b->y - c->y) * (a->x - c->x) + (c->x - b->x) * (a->y - c->y);
   }
   __device__ bool is_drawn() const { return twice < -1e-3f && a->cover + b->cover + c->cover > 0; }
-  // Where the edge from p to q crosses the row y, if it does.
+  // Where the edge between p and q crosses the row y, if it does: from its upper end, so that the triangle beyond finds the same place.
   __device__ static void cross(const Vertex* p, const Vertex* q, float y, float* left, float* right) {
-    if ((p->y <= y) == (q->y <= y)) return;
+    if (p->y > q->y) {
+      const Vertex* upper = q;
+      q = p, p = upper;
+    }
+    if (!(p->y <= y && y < q->y)) return;
     float crossing = p->x + (y - p->y) * (q->x - p->x) / (q->y - p->y);
     *left = fminf(*left, crossing), *right = fmaxf(*right, crossing);
   }
@@ -107,7 +98,7 @@ extern "C" __global__ void mesh_raster(const float* vertices, const int* triangl
   Triangle it(vertices, triangles + 3 * t);
   if (!it.is_drawn()) return;
   const Face& face = faces[0];
-  int bits = __float_as_int(-(it.a->z + it.b->z + it.c->z) / 3);
+  int bits = __float_as_int(-((it.a->z + it.b->z + it.c->z) / 3) + 0.0f);  // no negative zero
   u64 depth = bits < 0 ? (unsigned)~bits : (unsigned)bits | 0x80000000u, key = depth << 32 | (unsigned)(t + 1);
   int top = max(0, (int)ceilf(fminf(it.a->y, fminf(it.b->y, it.c->y))));
   int bottom = min(face.height, (int)ceilf(fmaxf(it.a->y, fmaxf(it.b->y, it.c->y))));
@@ -126,28 +117,39 @@ __device__ int bent(float value, float gain) {
   return (int)clamped(value, 0.0f, 255.0f);
 }
 
+// What varies over a triangle: its value on the row at the column of the corner c, and what a pixel further adds.
+struct Across {
+  float u, v, w, du, dv, dw, px;
+  __device__ Across(const Triangle& it, int x, int y) : px(x - it.c->x) {
+    float scale = 1 / it.twice, py = y - it.c->y;
+    du = (it.b->y - it.c->y) * scale, dv = (it.c->y - it.a->y) * scale, dw = -du - dv;
+    u = (it.c->x - it.b->x) * scale * py, v = (it.a->x - it.c->x) * scale * py, w = 1 - u - v;
+  }
+  __device__ float of(float a, float b, float c, float more = 0) const {
+    return (u * a + v * b + w * c + more) + (du * a + dv * b + dw * c) * px;
+  }
+};
+
 __device__ Colour shade(const float* vertices, const int* triangles, u64 key, const u8* texture, int side, int x, int y) {
   Colour out = {{0, 0, 0}, 0};
   if (!key) return out;
   Triangle it(vertices, triangles + 3 * ((unsigned)key - 1));
-  float px = x - it.c->x, py = y - it.c->y, scale = 1 / it.twice;
-  float u = ((it.b->y - it.c->y) * px + (it.c->x - it.b->x) * py) * scale;
-  float v = ((it.c->y - it.a->y) * px + (it.a->x - it.c->x) * py) * scale, w = 1 - u - v;
-  float s = u * it.a->s + v * it.b->s + w * it.c->s, t = u * it.a->t + v * it.b->t + w * it.c->t;
-  float covered = clamped(u * it.a->cover + v * it.b->cover + w * it.c->cover, 0.0f, 1.0f);
+  Across here(it, x, y);
+  float last = side - 1.001f;
+  float s = clamped(here.of(it.a->s, it.b->s, it.c->s), 0.0f, last), t = clamped(here.of(it.a->t, it.b->t, it.c->t), 0.0f, last);
+  float covered = clamped(here.of(it.a->cover, it.b->cover, it.c->cover), 0.0f, 1.0f);
   covered = covered * covered * (3 - 2 * covered);
-  int i = clamped((int)s, 0, side - 2), j = clamped((int)t, 0, side - 2);
-  float fs = clamped(s - i, 0.0f, 1.0f), ft = clamped(t - j, 0.0f, 1.0f);
+  int i = (int)s, j = (int)t;
+  float fs = s - i, ft = t - j;
+  float w11 = fs * ft, w10 = fs - w11, w01 = ft - w11, w00 = 1 - fs - ft + w11;
   const u8* texel = texture + ((size_t)j * side + i) * 4;
   float sum[4];
-  for (int c = 0; c < 4; c++)
-    sum[c] = (texel[c] * (1 - fs) + texel[4 + c] * fs) * (1 - ft) + (texel[4 * side + c] * (1 - fs) + texel[4 * side + 4 + c] * fs) * ft;
+  for (int c = 0; c < 4; c++) sum[c] = texel[c] * w00 + texel[4 + c] * w10 + texel[4 * side + c] * w01 + texel[4 * side + 4 + c] * w11;
   out.alpha = (u8)(covered * sum[3] + 0.5f);
-  float green = u * it.a->gain[1] + v * it.b->gain[1] + w * it.c->gain[1];
+  float green = here.of(it.a->gain[1], it.b->gain[1], it.c->gain[1]);
   for (int c = 0; c < 3; c++) {
-    float gain = u * it.a->gain[c] + v * it.b->gain[c] + w * it.c->gain[c];
-    float bias = u * it.a->bias[c] + v * it.b->bias[c] + w * it.c->bias[c] + 0.5f;
-    out.c[c] = bent(sum[c] * gain + bias, green);
+    float gain = here.of(it.a->gain[c], it.b->gain[c], it.c->gain[c]);
+    out.c[c] = bent(sum[c] * gain + here.of(it.a->bias[c], it.b->bias[c], it.c->bias[c], 0.5f), green);
   }
   return out;
 }

@@ -12,8 +12,8 @@ from rt.compose.kernels.sources import source
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 """GeForce RTX 20 to 50 and the data centres' cards from A100 to B200."""
 
-OPTIONS = ("--std=c++17",)
-"""Given to NVRTC here and by CuPy alike."""
+OPTIONS = ("--std=c++17", "--fmad=false")
+"""Given to NVRTC here and by CuPy alike. Each step is rounded by itself, as the processor does it: these kernels wait for memory anyway."""
 
 
 @dataclass(frozen=True, slots=True)

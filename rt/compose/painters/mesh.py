@@ -1,4 +1,4 @@
-"""The embedded swapper's face, drawn by the device: of a face six kilobytes go up in a frame."""
+"""The embedded swapper's face, drawn by the device: of a face seven kilobytes go up in a frame, in two pieces."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from engines.swap.mesh.identity import MeshIdentity
 from engines.swap.mesh.swapper import cover_of
 from rt.compose.canvas import WALK, Canvas
 from rt.compose.kernels import records
-from rt.compose.kernels.mesh import NUMBERS, VERTEX_FLOATS, mesh_tables, packed
+from rt.compose.kernels.mesh import NUMBERS, VERTEX_FLOATS, mesh_tables, numbers_of
 from rt.compose.memory import Fields, Memory
 from rt.compose.painters import PainterKind, painters
 from rt.frame import TrackedFace
 
-POINTS: Fields = {"face": (records.FACE, (1,)), "numbers": (np.float32, (NUMBERS,)), "points": (np.int16, (468, 3))}
-LIGHT: Fields = {"light": (np.int16, (468, 3))}
+LIGHT: Fields = {"light": (np.int16, (468, 4))}
 
 
 class MeshPainter:
@@ -28,9 +27,14 @@ class MeshPainter:
         tables = mesh_tables()
         self._memory = memory
         self._count = tables.vertices
+        self._up: Fields = {
+            "face": (records.FACE, (1,)),
+            "numbers": (np.float32, (NUMBERS,)),
+            "points": (np.int16, (tables.vertices, 3)),
+        }
         self._normals, self._uv = map(memory.constant, (tables.normals, tables.uv))
         self._covers: dict[float, Any] = {}  # by the seam's width
-        self._ring, self._weights, self._triangles = map(memory.constant, (tables.ring, tables.weights, tables.triangles))
+        self._ring, self._triangles = map(memory.constant, (tables.ring, tables.triangles))
         self._vertices = memory.array("vertices", self._count * VERTEX_FLOATS, np.float32)
         self._worn: dict[int, _Worn] = {}  # by the identity's address, which it holds
 
@@ -47,16 +51,17 @@ class MeshPainter:
         plan = swapper.plan(canvas.pixels, face.points, worn.identity, face.id, canvas.captured_ns)
         if plan is None:
             return False
-        texture = worn.texture_for(float(np.ptp(plan.points[:, 0])))
-        side, record = texture.shape[0], packed(plan, texture.shape[0])
-        points, light = canvas.parcel("mesh points", POINTS), canvas.parcel("mesh light", LIGHT)
+        texture = worn.texture_for(plan.width_px)
+        side = texture.shape[0]
+        points, light = canvas.parcel("mesh points", self._up), canvas.parcel("mesh light", LIGHT)
         left, top, right, bottom = plan.box
         records.set_box(points.host["face"], left, top, right - left, bottom - top, canvas.opacity)
-        points.host["numbers"][:], points.host["points"][:], light.host["light"][:] = record.numbers, record.points, record.light
+        points.host["numbers"][:], points.host["points"][:] = numbers_of(plan, side), plan.offsets.counts
+        light.host["light"][:] = plan.light.counts
 
         box, count = points.device["face"], len(self._triangles)
         up = (points.device["points"], light.device["light"], points.device["numbers"])
-        fixed = (self._normals, worn.logs, self._cover(swapper.seam_width), self._uv, self._ring, self._weights)
+        fixed = (self._normals, worn.colours, self._cover(swapper.seam_width), self._uv, self._ring)
         nearest = canvas.per_pixel("nearest", np.uint64, zeroed=True)
         limit = canvas.limit(points, face.id)
         canvas.launch("mesh_vertices", (self._count, 1, 1), *up, *fixed, self._count, self._vertices)
@@ -80,7 +85,7 @@ class _Worn:
 
     def __init__(self, memory: Memory, identity: MeshIdentity) -> None:
         self.identity = identity
-        self.logs = memory.constant(identity.logs)
+        self.colours = memory.constant(identity.colours)
         self._textures = {texture.shape[0]: memory.constant(texture) for texture in identity.textures}
 
     def texture_for(self, width_px: float) -> Any:
