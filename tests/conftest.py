@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import subprocess
@@ -58,6 +59,18 @@ def nothing_is_kept() -> Iterator[None]:
     if gc.get_freeze_count():
         gc.unfreeze()
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def logging_is_as_before() -> Iterator[None]:
+    """A command sets up the logging of its program, to the standard error that is its own."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    for handler in root.handlers[:]:
+        if handler not in handlers and type(handler) is logging.StreamHandler:
+            root.removeHandler(handler)
 
 
 def delete_windows() -> None:

@@ -68,6 +68,17 @@ async def next_answer(client: aiohttp.ClientWebSocketResponse) -> dict[str, Any]
             return dict(message)
 
 
+async def until_well(client: aiohttp.ClientWebSocketResponse) -> None:
+    """What the other one asked for counts as everybody's with the token: the first answers may be that it was too much."""
+    for _ in range(1000):
+        await client.send_json({"do": "state", "id": "well?"})
+        answer = await next_answer(client)
+        if answer["state"] is not None:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("it stays too much")
+
+
 async def is_well(client: aiohttp.ClientWebSocketResponse) -> bool:
     await client.send_json({"do": "state", "id": "well?"})
     answer = await next_answer(client)
@@ -289,7 +300,7 @@ def test_one_that_reads_nothing_is_let_go_and_holds_nobody(server: ControlServer
         assert await is_well(client)
         with raw_client(server) as deaf, pytest.raises(ConnectionError):
             await asyncio.to_thread(send_for_ever, deaf, question)
-        assert await is_well(client)
+        await until_well(client)
 
     talk(server, what)
 
@@ -492,6 +503,7 @@ def test_a_body_that_comes_too_slowly_is_given_up(server: ControlServer, monkeyp
 
 
 def test_one_that_asks_and_takes_no_answer_is_let_go(server: ControlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_served(server)  # its loop runs
     monkeypatch.setattr(visitors, "SILENT_S", 0.5)
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)

@@ -23,7 +23,6 @@ from PySide6.QtWidgets import QApplication
 from test_gui_pages import Long, cut_off, keep
 
 from app.gui import theme
-from app.gui.cards.card import Bench
 from app.gui.cards.numbers import (
     Table,
     age_words,
@@ -31,7 +30,6 @@ from app.gui.cards.numbers import (
     drops,
     given_up_words,
     memory_words,
-    numbers_cards,
     place_words,
     runner_words,
     why_words,
@@ -157,14 +155,6 @@ def test_the_budget_is_a_line_of_the_chart(qtbot: Any) -> None:
     row = round(97 * (1 - 100 / 110) + 1)
     colours = {image.pixelColor(x, row).name() for x in range(image.width())}
     assert QColor(theme.LIGHT.warn).name() in colours
-
-
-def test_a_card_that_nobody_looked_at_still_says_when_it_is_filled(qtbot: Any, qapp: Any) -> None:
-    """The page is opened once the line has stopped: empty cards alone would say nothing."""
-    for card in numbers_cards(Bench(lambda: theme.LIGHT)):
-        qtbot.addWidget(card)
-        card.show_pulse(object())  # type: ignore[arg-type]  not looked at
-        assert not card.idle.isHidden()
 
 
 # --- in the window ---

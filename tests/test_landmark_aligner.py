@@ -114,6 +114,7 @@ def test_swapper_masks_and_enhancer_ask_once_in_the_line(
     )
     witness = Worn()
     session = LiveSession(settings, witness=witness)
+    shown.clear()  # what was tried before the first picture
     session.start()
     try:
         assert session.wait(60)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from pathlib import Path
 
 import pytest
 
-from app.files import write_atomically
 from app.presets import Preset
 from app.settings import LookSettings
 from app.state import CAMERAS_MAX, State, StateFile
@@ -88,14 +86,3 @@ def test_a_program_that_is_killed_while_it_writes_leaves_a_whole_state(tmp_path:
         assert not (tmp_path / "state.json.unreadable").exists()
         StateFile(file).change(lambda now: now.model_copy(update={"consent": True}))
         assert StateFile(file).load().consent
-
-
-def test_what_a_killed_program_left_is_swept_and_what_is_being_written_stays(tmp_path: Path) -> None:
-    place = tmp_path / "state [1].json"
-    left, fresh, other = (tmp_path / name for name in (".state [1].json-a.part", ".state [1].json-b.part", ".notes.json-a.part"))
-    for file in (left, fresh, other):
-        file.write_bytes(b"half")
-    for file in (left, other):
-        os.utime(file, (1, 1))
-    write_atomically(place, b"whole")
-    assert sorted(tmp_path.iterdir()) == sorted([place, fresh, other])
