@@ -52,6 +52,7 @@ class SlotRing:
         self._lock = threading.Lock()
         self._memory = partial(allocate, (height, width, 3))
         self._count = count  # guarded by _lock, as is all below
+        self._held = 0
         self._free = deque(self._made(count))
         self._is_closed = False
         self._freed = threading.Condition(self._lock)
@@ -77,13 +78,14 @@ class SlotRing:
                 return None
             slot = self._free.popleft()
             slot.holders = 1
+            self._held += 1
             return slot
 
     @property
     def free(self) -> int:
         """Slots that nobody holds."""
         with self._lock:
-            return len(self._free)
+            return self._count - self._held
 
     def __len__(self) -> int:
         with self._lock:
@@ -97,9 +99,11 @@ class SlotRing:
             if slot.holders < 1:
                 raise RuntimeError("a slot that nobody holds was retained or released; its pixels may belong to another frame")
             slot.holders += by
-            if slot.holders == 0 and not self._is_closed:
-                self._free.append(slot)
-                self._freed.notify()
+            if slot.holders == 0:
+                self._held -= 1
+                if not self._is_closed:
+                    self._free.append(slot)
+                    self._freed.notify()
 
 
 class Closed(Exception):
