@@ -51,6 +51,15 @@ LiveSession(
     ids=["help and lists", "the embedded models", "the embedded default live"],
 )
 def test_loads_nothing_needless(step: str, needless: set[str]) -> None:
+    check(step, needless)
+
+
+def test_the_window_loads_nothing_that_only_going_live_takes() -> None:
+    pytest.importorskip("PySide6")
+    check("import app.gui.application", {"numba", "onnxruntime", "engines.build", "engines.kit", "httpx", "onnx", "pillow_heif"})
+
+
+def check(step: str, needless: set[str]) -> None:
     code = f"import sys\n{step}\nprint(sorted(set({sorted(needless)}) & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, cwd=ROOT)
     assert done.returncode == 0, done.stderr
