@@ -259,7 +259,7 @@ def test_enhanced_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: S
 @pytest.mark.parametrize("blending", list(Blending))
 @pytest.mark.parametrize("kind", ["mesh", "echo"])
 def test_finished_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str, blending: Blending) -> None:
-    """Sharpened, of the colours it has by half, and stamped. What the blur rounds is seen one and a half times."""
+    """Sharpened, of the colours it has by half, and stamped. Sharpening adds up to 1.05 times (0.7 · 1.5) of what differs before it."""
     finish = {"sharpness": 0.7, "colour_match": 0.5, "badge": Badge("AI face", Corner.TOP_RIGHT), "blending": blending}
     frame = scene(woman)
     made = by_the_kernels(kernels, frame, look_of(kind, man, masks=(Bar(),), **finish))

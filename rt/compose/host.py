@@ -76,8 +76,8 @@ def _blend(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, opacity: i
 SHARPEN_MOST = 1.5
 """Share of the detail that is added at the most: beyond it pores and compression are all that is seen."""
 
-SHARPEN_SHARE, SHARPEN_MIN_PX = 0.006, 0.8
-"""What counts as detail: finer than this share of the patch's width, and than so many pixels."""
+SHARPEN_SHARE, SHARPEN_MIN_PX, SHARPEN_MAX_PX = 0.006, 0.8, 10.0
+"""What counts as detail: finer than this share of the patch's width, but than so many pixels at least and at most."""
 
 
 def sharpen(pixels: np.ndarray, patch: Patch, amount: float) -> None:
@@ -92,7 +92,7 @@ def sharpen(pixels: np.ndarray, patch: Patch, amount: float) -> None:
 
 def sharpen_sigma(width: int) -> float:
     """Pixels: of the blur that takes the detail from a patch of so many."""
-    return max(SHARPEN_MIN_PX, SHARPEN_SHARE * width)
+    return min(SHARPEN_MAX_PX, max(SHARPEN_MIN_PX, SHARPEN_SHARE * width))
 
 
 @compiled("void(uint8[:, :], uint8[:, ::1], uint8[:, ::1], int64)")

@@ -55,9 +55,8 @@ extern "C" __global__ void lay_patch(u8* frame, int width, int height, int pitch
 }
 
 // What was laid is sharpened, as far as its alpha covers (rt/compose/host.py's sharpen): an unsharp mask of the box, rows first. `finish`: radius,
-// amount as 256ths of the detail, weights from the middle on. `rows`: float [height, width, 3].
-#define RADIUS_MAX 32
-
+// amount as 256ths of the detail, weights from the middle on as whole 256ths. All sums are whole numbers below 2^24, so that float has them, and
+// OpenCV's, to the bit. `rows`: float [height, width, 3].
 __device__ int mirrored(int place, int count) {  // cv2's BORDER_REFLECT_101
   while (place < 0 || place >= count) {
     if (count == 1) return 0;
@@ -92,7 +91,8 @@ extern "C" __global__ void sharpen_columns(u8* frame, int width, int height, int
     for (int c = 0; c < 3; c++) {
       float soft = 0;
       for (int j = -radius; j <= radius; j++) soft += finish[2 + abs(j)] * rows[3 * ((size_t)mirrored(y + j, face.height) * face.width + x) + c];
-      long long detail = (pixel[c] - level(soft)) * weight + 32640;
+      int blurred = (int)(soft + 32768) >> 16;
+      long long detail = (pixel[c] - blurred) * weight + 32640;
       pixel[c] = (u8)clamped(pixel[c] + (int)(detail >= 0 ? detail / 65280 : -((65279 - detail) / 65280)), 0, 255);  // rounded down, as Python
     }
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import cv2
@@ -101,10 +102,19 @@ def set_shapes(face: np.ndarray, shapes: Sequence[Shapes], segments: np.ndarray,
 
 
 def set_finish(finish: np.ndarray, sigma: float, amount: int) -> None:
-    """How a box is sharpened, into ``finish`` (float32 [2 + 32 + 1]): by a Gaussian as wide as OpenCV's on bytes, cut at 32 pixels."""
-    radius = min(RADIUS_MAX, (round(6 * sigma + 1) | 1) // 2)
-    finish[:2] = radius, amount
-    finish[2 : 3 + radius] = cv2.getGaussianKernel(2 * radius + 1, sigma)[radius:, 0]
+    """How a box is sharpened, into ``finish`` (float32 [3 + 32]): radius, amount, and OpenCV's weights from the middle on, in 256ths."""
+    weights = _blur_weights(sigma)
+    finish[:2] = len(weights) - 1, amount
+    finish[2 : 2 + len(weights)] = weights
+
+
+@lru_cache(maxsize=64)
+def _blur_weights(sigma: float) -> np.ndarray:
+    """float32 [radius + 1], 256ths: whole numbers, which OpenCV blurs bytes by; what it makes of one bright byte tells them."""
+    radius = (round(6 * sigma + 1) | 1) // 2
+    line = np.zeros((1, 4 * radius + 1), np.uint8)
+    line[0, 2 * radius] = 255  # of a weight of half at the most, 255 / 256 is rounded to itself
+    return cv2.GaussianBlur(line, (0, 0), sigma)[0, 2 * radius : 3 * radius + 1].astype(np.float32)
 
 
 def set_mask(face: np.ndarray, matrix: np.ndarray) -> None:
