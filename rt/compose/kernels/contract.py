@@ -37,7 +37,6 @@ class Kernels(Protocol):
         """Copies ``values`` of the host into ``array``. ``values`` may be changed as soon as this returns."""
         ...
 
-
     def adopt(self, plane: Any) -> Any:
         """A plane of a decoded picture as an array of this device, without a copy; None where it lies on another one. ``plane`` tells
         by DLPack (the array API standard's ``__dlpack__``), or on a GPU by ``__cuda_array_interface__``, and must live as long as the
