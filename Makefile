@@ -1,5 +1,7 @@
 # demo and test set everything up; the rest expects that one of them ran.
 PYTHON ?= python3
+# Of the tests: a file is one process's, so that what its tests share is made once.
+PROCESSES ?= 2
 BIN := .venv/bin
 
 .PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
@@ -37,7 +39,7 @@ imports:
 	$(BIN)/lint-imports
 
 pytest:
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
 
 bench: setup
 	$(BIN)/ffrt bench live --seconds 60 --report bench/live-720p.json
