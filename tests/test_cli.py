@@ -199,7 +199,7 @@ def _ended(done: subprocess.CompletedProcess[str]) -> tuple[int, str]:
 
 
 def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Status, and what went to the standard error, of the command in this process; an exception that would be a traceback fails the test."""
+    """Status and standard error of the command in this process; an exception that would be a traceback fails the test."""
     capfd.readouterr()
     with pytest.raises(SystemExit) as ended:
         main(list(arguments))
