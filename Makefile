@@ -78,7 +78,7 @@ engine-table: setup-test
 # Every kernel for every chip by NVRTC (no GPU), on the host against the compositor, and once more with every access looked at.
 test-kernels: setup-test
 	$(BIN)/pip install -q -e '.[kernels]'
-	$(BIN)/python -m pytest tests/test_kernels_*.py tests/test_compose_device.py
+	FFRT_SWEEP=1 $(BIN)/python -m pytest tests/test_kernels_*.py tests/test_compose_device.py tests/test_networks_in_place.py
 	FFRT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 \
 		LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		$(BIN)/python -m pytest tests/test_kernels_*.py
