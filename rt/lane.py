@@ -155,6 +155,7 @@ class Lane:
             for stream in self._streams.values():
                 stack.callback(stream.close)
             self._streams.clear()
+            self._images.clear()
 
     def _image(self, frame: Frame) -> Any:
         if frame.slot is None:

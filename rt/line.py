@@ -221,6 +221,8 @@ class Line:
         for runner in (*self.retired, *self.runners):
             if not runner.join(timeout_s):
                 log.warning("sink %s did not end within %g s and is left behind", runner.sink.name, timeout_s)
+        if self._ring is not None:
+            self._ring.close()
 
     def seconds_since_start(self, at_ns: int) -> float:
         """When ``at_ns`` was, counted from the moment the source had opened."""

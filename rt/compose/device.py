@@ -16,7 +16,7 @@ from engines.device.graphs import Graphs
 from engines.errors import DeviceError
 from engines.mask.contract import NetworkMask
 from engines.swap.contract import FadesAtSeam, MatchesColours
-from rt.compose.canvas import Canvas, masking_of
+from rt.compose.canvas import MASKS, Canvas, masking_of
 from rt.compose.contract import compositors
 from rt.compose.kernels.contract import Kernels
 from rt.compose.kernels.declared import KERNELS
@@ -52,6 +52,8 @@ class DeviceCompositor:
     def refusal(self, look: Look) -> str:
         if look.enhancer is not None and _kind(look.enhancer, is_enhancer=True) is None:
             return f"the enhancer {look.enhancer.name} works on pictures of the processor alone"
+        if (count := sum(isinstance(mask, NetworkMask) for mask in look.masks)) > MASKS:
+            return f"{count} masks of networks were chosen, and a device takes {MASKS} of one face"
         return ""
 
     def compose(self, stream: Stream, frame: Frame, image: Any, look: Look) -> None:
