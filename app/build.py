@@ -65,8 +65,9 @@ def look(settings: Settings, here: Parts, detector: Detector, mesh: FaceMesh) ->
     with ThreadPoolExecutor(1, "warm-up") as beside:
         warm = beside.submit(rehearse, unworn)
         faces = {source: load_source(source.photos, source.face, detector, mesh) for source in wanted}
+        identities = {source: unworn.swapper.prepare(found) for source, found in faces.items()}
         warm.result()
-    return dressed(unworn, settings, {source: unworn.swapper.prepare(found) for source, found in faces.items()})
+    return dressed(unworn, settings, identities)
 
 
 def rehearse_unworn(settings: Settings) -> None:

@@ -9,11 +9,12 @@ import cyclopts
 from app.errors import PresetError
 from app.face_options import NO_MASK
 from app.live_options import FIRST_FREE
-from app.presets import Preset, Presets, SourcePreset
 from app.settings import AUTOMATIC, InputSettings, LookSettings
 
 if TYPE_CHECKING:
     from cyclopts.argument import ArgumentCollection
+
+    from app.presets import Preset, SourcePreset
 
 OPTION = "--preset"
 
@@ -26,6 +27,8 @@ def fill_from_preset(app: cyclopts.App, commands: tuple[str, ...], arguments: Ar
     asked = arguments.get(OPTION, None)
     if asked is None or not asked.tokens:
         return
+    from app.presets import Presets
+
     name = asked.tokens[-1].value
     preset = Presets().load(name)
     given = arguments.get("--source", None)

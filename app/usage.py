@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -70,4 +73,15 @@ class UsageSampler:
 
 def process_age_s() -> float:
     """Seconds since this process began, to a hundredth: the operating system counts no finer."""
+    if sys.platform == "linux":
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - _began_after_boot_s()
     return time.time() - psutil.Process().create_time()
+
+
+def _began_after_boot_s() -> float:
+    """Field 22 of proc(5)'s ``stat``, by the clock of ``CLOCK_BOOTTIME``.
+
+    psutil adds it to the time of day of the boot, which Linux gives in whole seconds: every age would be up to one second too long.
+    """
+    after_name = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return int(after_name[22 - 3]) / os.sysconf("SC_CLK_TCK")

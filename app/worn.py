@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from app import build
 from app.parts import Parts
@@ -10,10 +11,12 @@ from app.settings import Settings
 from engines.detect.contract import Detector
 from engines.device.contract import Device
 from engines.device.host import HostDevice
-from engines.kit import OpenModel
 from engines.landmarks.facemesh import FaceMesh
 from engines.session import AUTO, ModelUse
 from rt.options import Look
+
+if TYPE_CHECKING:
+    from engines.kit import OpenModel
 
 
 class Worn:

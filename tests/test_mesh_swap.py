@@ -22,11 +22,12 @@ from engines.mesh import regions
 from engines.mesh.topology import topology
 from engines.swap import swappers
 from engines.swap.contract import SourceFace
+from engines.swap.mesh.colour import LOG_OFFSET, LUMA
 from engines.swap.mesh.facing import Facing
 from engines.swap.mesh.identity import MeshIdentity, prepare
 from engines.swap.mesh.light import Light, Nearness, contrast
 from engines.swap.mesh.swapper import MeshSwapper
-from engines.swap.mesh.texture import SIDE, spread, unwrap
+from engines.swap.mesh.texture import SIDE, Texture, spread, unwrap
 from rt.compose.host import blend
 
 FRAME_NS = 33_333_333
@@ -88,14 +89,14 @@ def test_it_is_registered() -> None:
 def test_a_face_worn_by_its_owner_is_nearly_the_same_picture(woman: SourceFace) -> None:
     """Taken out and put back: what is lost is resampling (this face is 94 pixels wide), noise that was cleaned, and shading finer
     than the light's 0.28 inter-ocular distances. 8.3 grey levels of 255 on average, which is less than a blur of 3 pixels
-    does (11.5), and 2.4 of the mean."""
+    does (11.5), and 3.6 of the mean: what was white of shine is skin now, and its blue is lost."""
     swapper = MeshSwapper()
     out = dress(swapper, woman.image, woman.landmarks.points, swapper.prepare([woman]))
     skin = skin_of(woman.landmarks.points, out.shape)
     difference = out[skin].astype(int) - woman.image[skin]
     blurred = cv2.GaussianBlur(woman.image, (0, 0), 3)[skin].astype(int) - woman.image[skin]
     assert np.abs(difference).mean() < min(9, np.abs(blurred).mean())
-    assert np.abs(difference.mean(0)).max() < 3.5
+    assert np.abs(difference.mean(0)).max() < 4
 
 
 def test_another_face_is_another_picture_in_the_same_light(woman: SourceFace, worn: MeshIdentity) -> None:
@@ -355,3 +356,49 @@ def test_what_the_photo_shows_edge_on_is_not_worn() -> None:
     side = green & (rows > 0.45) & (rows < 0.75) & (spread(np.ones(468), topology())[..., 0] > 0)
     assert side.sum() > 1000
     assert texture.opaque[side].mean() < 0.15
+
+
+SKIN_BGR, LIP_BGR, WHITE = (110, 140, 190), (90, 80, 170), (235, 235, 235)
+
+
+def drawn_face(patch: Sequence[int], patch_at: Sequence[int]) -> Texture:
+    """A face of plain skin and plain lips, of which the triangles between vertices ``patch_at`` are white."""
+    points, mesh = face_at(256, 256, 220), topology()
+    image = np.full((512, 512, 3), SKIN_BGR, np.uint8)
+    for triangle in mesh.triangles:
+        within = [colour for colour, part in ((LIP_BGR, regions.LIPS), (tuple(patch), patch_at)) if set(triangle.tolist()) <= set(part)]
+        if within:
+            cv2.fillConvexPoly(image, np.round(points[triangle, :2]).astype(np.int32), within[-1])
+    return unwrap(SourceFace(image, Landmarks(points, 1.0), "drawn"))
+
+
+def texels(vertices: Sequence[int]) -> np.ndarray:
+    return np.round(topology().uv[vertices] * SIDE - 0.5).astype(int)
+
+
+def test_teeth_along_the_gap_become_lip() -> None:
+    texture = drawn_face(WHITE, regions.LIPS_BESIDE_GAP)
+    for x, y in texels([0, 17]):  # the lips' outer edges, in the middle
+        step = -3 if y > texels([13])[0, 1] else 3  # towards the gap
+        np.testing.assert_allclose(texture.colour[y + step, x], LIP_BGR, atol=25)
+    for x, y in texels([12, 15]):  # between the two rings beside the gap
+        assert texture.colour[y, x] @ LUMA < np.array(SKIN_BGR) @ LUMA
+        assert texture.colour[y, x, 2] - texture.colour[y, x, 1] > 40  # 90 for lip, 50 for skin, 0 for teeth
+
+
+def test_lips_without_teeth_and_the_skin_around_them_are_left_alone() -> None:
+    texture, lips_as_painted = drawn_face(LIP_BGR, regions.LIPS), np.array(LIP_BGR)
+    for x, y in texels([12, 15]):
+        np.testing.assert_allclose(texture.colour[y, x], lips_as_painted, atol=12)
+    for x, y in texels([164, 18]):  # above and below the mouth
+        np.testing.assert_allclose(texture.colour[y, x], SKIN_BGR, atol=12)
+
+
+def test_shine_is_dimmed_and_gets_the_skins_colour() -> None:
+    cheek = [117, 118, 101, 50, 36, 205, 187, 123, 119, 100, 142, 203, 206, 207]
+    texture = drawn_face(WHITE, cheek)
+    x, y = texels([101])[0]
+    there, skin = texture.colour[y, x], np.array(SKIN_BGR, np.float32)
+    assert there @ LUMA < np.array(WHITE) @ LUMA * 0.9
+    hue, of_skin = ((colour + LOG_OFFSET) / (colour @ LUMA + LOG_OFFSET) for colour in (there, skin))
+    np.testing.assert_allclose(hue, of_skin, atol=0.06)

@@ -377,19 +377,6 @@ def test_a_model_of_the_real_catalogue_comes_from_a_mirror(
     assert "non-commercial research only" in errors
 
 
-def test_who_needs_no_models_does_not_pay_for_them() -> None:
-    code = (
-        "import sys, app.cli, engines.detect.blazeface, engines.landmarks.facemesh;"
-        "print({'onnx', 'httpx', 'platformdirs'} & set(sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, cwd=HERE.parent).stdout == "set()\n"
-
-
-def test_help_and_lists_load_nothing_that_works_on_pictures() -> None:
-    code = "import sys, app.cli; print({'numba', 'cv2', 'onnxruntime', 'av', 'numpy'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, cwd=HERE.parent).stdout == "set()\n"
-
-
 def test_the_catalogue_and_the_families_agree_on_what_a_model_does() -> None:
     kinds = {name: known_families[name].kind for name in known_families}
     assert kinds

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numba
 import numpy as np
 import pytest
 
 import engines.mask.shapes
 import rt.compose.host
+from engines.face import Landmarks, SourceFace
 from engines.jit import Compiled
 from engines.mask.contract import Cover
 from engines.mask.hands import HandsMask
 from engines.mask.mouth import MouthMask
 from engines.swap.echo import echo
+from engines.swap.mesh import kernels
+from engines.swap.mesh.swapper import MeshSwapper
 from rt.compose.rehearsal import grey_face, rehearse, rehearse_recogniser
 from rt.options import Look
 
@@ -49,6 +53,29 @@ def test_every_loop_of_the_compositor_is_compiled(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(module, name, loop)
     rehearse(Look(echo(1)))
     assert [name for _, name, loop in loops if "_compiled" not in vars(loop)] == []
+
+
+def test_the_mesh_swapper_has_compiled_what_a_photo_and_its_first_picture_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba compiles a loop once for every set of types it is called with."""
+    called: set[tuple[object, ...]] = set()
+
+    def noted(name: str, loop: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            called.add((name, *map(numba.typeof, arguments)))
+            loop(*arguments)
+
+        return call
+
+    for name in ("sample", "spread", "draw"):
+        monkeypatch.setattr(kernels, name, noted(name, getattr(kernels, name)))
+    swapper = MeshSwapper()
+    swapper.warm_up()
+    compiled = called.copy()
+    picture, points = grey_face()
+    identity = swapper.prepare([SourceFace(picture, Landmarks(points, 1.0), "grey")])
+    assert swapper.swap(picture, points, identity, 1, 0) is not None
+    assert called == compiled
+    assert len(compiled) == 4  # sample reads pictures and flat maps
 
 
 def test_masks_and_the_enhancer_are_used_once() -> None:

@@ -88,6 +88,8 @@ KNOWN = (*CAMERA, *EXPOSURE, *DRIVER, *OUTPUT)
 
 def told(sentence: str) -> str:
     """``sentence`` in the language of the window. Main thread."""
+    if not sentence:  # as a notice begins: a window that opens waits for no form
+        return ""
     for template, form in _forms():
         found = form.fullmatch(sentence)
         if found is not None:

@@ -51,7 +51,7 @@ def open_photo(path: Path) -> np.ndarray:
 
 
 def _decode(data: bytes) -> np.ndarray:
-    with Image.open(io.BytesIO(data), formats=_known_formats()) as image:
+    with Image.open(io.BytesIO(data), formats=_known_formats(data)) as image:
         image.draft("RGB", (LONG_SIDE_MAX, LONG_SIDE_MAX))  # a JPEG decodes straight to a smaller size
         image.load()
         return _to_bgr(image)
@@ -71,23 +71,30 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _known_formats() -> list[str]:
-    """Pillow knows a format once its plugin is imported. ``Image.init`` would import all forty, which a start would wait for."""
+def _known_formats(data: bytes) -> list[str]:
+    """Pillow knows a format once its plugin is imported: what ``data`` may need, where ``Image.init`` would import all forty. A start
+    waits for them."""
     for plugin in PLUGINS:
         importlib.import_module(f"PIL.{plugin}ImagePlugin")
-    try:
-        import pillow_heif
-    except ImportError:
-        pass
-    else:
-        pillow_heif.register_heif_opener()
+    if _is_boxed(data):
+        try:
+            import pillow_heif
+        except ImportError:
+            pass
+        else:
+            pillow_heif.register_heif_opener()
     return [name for name in FORMATS if name in Image.OPEN]
 
 
+def _is_boxed(data: bytes) -> bool:
+    """HEIF, AVIF, MP4 and MOV begin with a box of their type (ISO 14496-12)."""
+    return data[4:8] == b"ftyp"
+
+
 def _unknown(path: Path, data: bytes) -> str:
-    if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"mif1", b"msf1", b"hevc"):
+    if _is_boxed(data) and data[8:12] in (b"heic", b"heix", b"mif1", b"msf1", b"hevc"):
         return f"{path} is a HEIC photo; install its plug-in with `pip install pillow-heif`, or save it as JPEG"
-    if data[4:8] == b"ftyp" or data.startswith(VIDEO_STARTS):
+    if _is_boxed(data) or data.startswith(VIDEO_STARTS):
         return f"{path} is a video or sound file; give a photo ({ACCEPTED})"
     return f"{path} is not a picture; give {ACCEPTED}"
 

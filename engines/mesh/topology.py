@@ -92,10 +92,17 @@ def _kernel(sigma: float, sigma_at_oval: float | None) -> np.ndarray:
     sigmas = np.full(VERTICES, sigma)
     if sigma_at_oval is not None:
         sigmas = sigma_at_oval + (sigma - sigma_at_oval) * np.clip(mesh.from_oval / 0.35, 0, 1)
-    away = ((mesh.shape[:, None].astype(np.float64) - mesh.shape[None]) ** 2).sum(2)
+    away = squared_distances(mesh.shape, mesh.shape)
     kernel: np.ndarray = np.exp(-away / (2 * sigmas[:, None] ** 2)).astype(np.float32)
     kernel.flags.writeable = False
     return kernel
+
+
+def squared_distances(those: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """float64 [N, M] between points [N, 3] and [M, 3]. Axis by axis: along one of three, NumPy takes four times as long."""
+    x, y, z = ((those[:, None, axis].astype(np.float64) - others[None, :, axis]) ** 2 for axis in range(3))
+    away: np.ndarray = x + y + z
+    return away
 
 
 def smoothstep(x: np.ndarray, low: float, high: float) -> np.ndarray:

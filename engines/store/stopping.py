@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-
-import httpx
+from typing import TYPE_CHECKING
 
 from engines.errors import PullCancelled
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class Stop:

@@ -40,6 +40,9 @@ HIDE = ("hide_cells", "hide_face")
 
 BADGE = ("paint_badge",)
 
+PACK = ("bgr_to_nv12",)
+"""Of a frame that an encoder takes where it lies, beside those of ``launches``."""
+
 
 def launches(
     swapper: str,

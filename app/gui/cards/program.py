@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
@@ -13,7 +14,6 @@ from app.gui.cards.card import Bench, Card, key_list, note, show_note
 from app.gui.fields import Choice, Combo, fill
 from app.gui.flow import Flow
 from app.gui.words import LANGUAGES, tr
-from app.report import versions
 from app.settings import Settings
 from app.state import State
 
@@ -90,7 +90,7 @@ class HelpCard(Card):
         self.copy.setToolTip(tr("Versions, machine and settings, without names of files, addresses and devices."))
         self.copy.clicked.connect(self._copy)
         self.copied = note()
-        about = QLabel(f"ffrt {versions().get('ffrt', '')}")
+        about = QLabel(f"ffrt {importlib.metadata.version('ffrt')}")
         about.setObjectName("muted")
         self.column.addLayout(keys)
         self.column.addLayout(Flow(self.copy))

@@ -73,6 +73,15 @@ def prepare(faces: Sequence[SourceFace]) -> MeshIdentity:
     )
 
 
+def nobody() -> MeshIdentity:
+    """Grey all over, to be drawn once before there is a face: by then all is compiled that a photo is prepared by, in a hundredth of
+    the time that a photo takes."""
+    mesh = topology()
+    flat = spread(np.full((468, 3), 128), mesh, SMALLEST_SIDE)
+    texture = np.dstack([flat, np.full(flat.shape[:2], 255)]).astype(np.uint8)
+    return MeshIdentity((texture,), vertex_logs(flat, mesh), mesh.skin, contrast=1.0, relief=1.0, grey=False)
+
+
 def _merge(textures: list[Texture], mesh: Topology) -> Texture:
     """Each place from the photos that show it best; all brought to the colour of the best one."""
     best = max(textures, key=lambda texture: float(weighted_mean(texture.trust, mesh.skin)) - texture.grey)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.face import Landmarks, Patch, SourceFace
+from engines.face import Patch, SourceFace
 from engines.mesh import regions
 from engines.mesh.topology import VERTICES, Topology, brow_line, smoothstep, topology
 from engines.swap.mesh import kernels
-from engines.swap.mesh.facing import Facing
-from engines.swap.mesh.identity import MeshIdentity, prepare
+from engines.swap.mesh.facing import facing
+from engines.swap.mesh.identity import MeshIdentity, nobody, prepare
 from engines.swap.mesh.light import Light, Nearness, contrast
 from engines.swap.mesh.plan import MeshPlan, planned
 from engines.swap.mesh.registration import Draw, registered
@@ -35,7 +35,7 @@ class MeshSwapper:
     def __init__(self) -> None:
         self._mesh = topology()
         self._cover = (1.0, cover_of(self._mesh))  # and the seam's width that it is for
-        self._facing = Facing(self._mesh)
+        self._facing = facing()
         self._near = Nearness.of_mesh()
         self._lights: dict[int, Light] = {}
         self._pixels = np.empty(0, np.uint8)
@@ -84,8 +84,7 @@ class MeshSwapper:
     def warm_up(self) -> None:
         image = np.full((160, 160, 3), 128, np.uint8)
         points = (self._mesh.shape * 60 + [80, 80, 0]).astype(np.float32)
-        identity = prepare([SourceFace(image, Landmarks(points, 1.0), "warm-up")])
-        self.swap(image, points, identity, -1, 0)
+        self.swap(image, points, nobody(), -1, 0)
         self.forget(-1)
 
     def forget(self, face_id: int) -> None:

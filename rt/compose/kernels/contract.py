@@ -8,6 +8,7 @@ import numpy as np
 
 from engines.errors import DeviceError
 from rt.compose.kernels.declared import DTYPES, Kernel
+from rt.frame import Place
 
 Size = tuple[int, int, int]
 """Threads in x, y and z."""
@@ -20,6 +21,11 @@ class Kernels(Protocol):
     ``__cuda_array_interface__`` are taken too; CuPy's have one, by which PyCUDA's kernels take them.
     All calls return without waiting for the device.
     """
+
+    @property
+    def place(self) -> Place:
+        """Whose memory its arrays are."""
+        ...
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
         """At least ``threads`` threads of ``kernel``; none at all where one of the three is 0.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.mesh.topology import topology
-from engines.swap.mesh.facing import EDGE_ON, PLAIN, Facing
+from engines.swap.mesh.facing import EDGE_ON, PLAIN, facing
 from engines.swap.mesh.plan import MeshPlan
 from engines.swap.mesh.swapper import cover_of
 
@@ -42,7 +42,7 @@ class MeshTables:
 def mesh_tables() -> MeshTables:
     """Made once for a device: some 10 ms."""
     mesh = topology()
-    return MeshTables(Facing(mesh).normals, cover_of(mesh), mesh.uv, mesh.ring, mesh.drawn)
+    return MeshTables(facing().normals, cover_of(mesh), mesh.uv, mesh.ring, mesh.drawn)
 
 
 def numbers_of(plan: MeshPlan, texture_side: int) -> np.ndarray:
