@@ -30,8 +30,8 @@ from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
 RESTYLED = (
-    *("opacity", "on_lost", "enhancer_opacity", "blending", "seam_width", "colour_match", "sharpness", "badge", "badge_corner"),
-    *("smoothing", "max_faces", "hold_frames", "detect_every"),
+    *("opacity", "on_lost", "enhancer_opacity", "blending", "seam_width", "colour_match", "colour_transfer", "sharpness"),
+    *("badge", "badge_corner", "smoothing", "max_faces", "hold_frames", "detect_every"),
 )
 """Fields of a look that are no part's: what is worn, and its identity, stay when they change."""
 
@@ -143,6 +143,7 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
         blending=chosen.blending,
         seam_width=chosen.seam_width,
         colour_match=chosen.colour_match,
+        colour_transfer=chosen.colour_transfer,
         sharpness=chosen.sharpness,
         badge=_badge(settings),
         faces=chosen.max_faces,
@@ -174,6 +175,7 @@ def restyled(look: Look, settings: Settings) -> Look:
         blending=chosen.blending,
         seam_width=chosen.seam_width,
         colour_match=chosen.colour_match,
+        colour_transfer=chosen.colour_transfer,
         sharpness=chosen.sharpness,
         badge=_badge(settings, look.badge),
         faces=chosen.max_faces,

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.crop_model import works_on_crops
 from engines.device.contract import Device, Event, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
@@ -198,8 +199,9 @@ class Lane:
         faces = _faces(frame, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
+        filmed = image if len(self._worn) < 2 or works_on_crops(look.swapper) else image.copy()  # as on a device: see Swapper.swap
         for layer in self._worn:
-            for face, patch in _patches(look, frame, image, layer):
+            for face, patch in _patches(look, frame, filmed, layer):
                 if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                     host.blur_face(image, face.points)
                 else:
@@ -245,7 +247,8 @@ def _ns(begin: Event, end: Event) -> int:
 
 def _finish(look: Look, last: bool) -> dict[str, float]:
     """What ``lay`` is told of the look; ``last``: nothing more is laid over, so this is what is sharpened."""
-    return {"colour_match": look.colour_match, "sharpness": look.sharpness if last else 0.0}
+    sharpness = look.sharpness if last else 0.0
+    return {"colour_match": look.colour_match, "colour_transfer": look.colour_transfer, "sharpness": sharpness}
 
 
 def _faces(frame: Frame, what: Treatment) -> list[TrackedFace]:

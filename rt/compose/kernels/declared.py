@@ -90,20 +90,9 @@ KERNELS: dict[str, Kernel] = {
     ),
     **_declare(
         "seam.cu",
-        dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* Face* float float* u8*"),
+        dict.fromkeys(("seam_colours", "seam_membrane", "seam_poisson", "seam_bands"), "u8* Face* float float float* float* u8*"),
         block=(512, 1, 1),
         phases=True,
-    ),
-    **_declare("match.cu", {"match_sums": "u8* int int int Face* u8* u8* u8* float*"}, block=(256, 1, 1), phases=True),
-    **_declare("match.cu", {"match_fit": "float* int float float*"}, block=(32, 1, 1)),
-    **_declare(
-        "bands.cu",
-        {
-            "bands_begin": "u8* int int int Face* u8* u8* u8* float*",
-            "bands_halve": "Face* float* int float*",
-            "bands_sum": "Face* float* float* float* int float*",
-            "bands_lay": "u8* int int int Face* u8* u8* u8* float* float*",
-        },
     ),
     **_declare("hide.cu", {"hide_cells": "u8* int int int Face* u8*"}, block=(256, 1, 1), phases=True),
     **_declare("hide.cu", {"hide_face": "u8* int int int Face* u8* int int float* int float*"}),
