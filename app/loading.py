@@ -8,16 +8,22 @@ asks for a collection while a line starts, runs or ends; the collections that co
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """What is made within stays: the collector does not look through it, neither while it grows (a fifth of a start) nor later."""
+    """What is made within stays: the collector does not look through it, neither while it grows (a fifth of a start) nor later.
+
+    Where nothing was loaded after all, nothing is put out of sight: a second window's session would never be freed.
+    """
+    before = len(sys.modules)
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
+        if len(sys.modules) > before:
+            gc.freeze()
         gc.enable()

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from app import build
 from app.errors import NotLiveError
 from app.outputs import Outlets, Output
-from app.parts import Parts, embedded_uses
+from app.parts import Parts, close_embedded, embedded_uses
 from app.places import check_places
 from app.report import build_report
 from app.settings import Settings
@@ -329,6 +329,7 @@ class LiveSession:
         """The line has ended: nobody uses any."""
         for parts in (self._tracking, self._worn, *(parts for _, parts in self._retired)):
             parts.close()
+        close_embedded(self._mesh)
         self._retired.clear()
 
     def _uses(self) -> tuple[ModelUse, ...]:

@@ -23,8 +23,9 @@ from app.report import write_json
 from app.session import LiveSession
 from app.settings import Settings
 from engines.errors import EngineError
+from rt.delivery import NOTHING, Delivery, wanted_by
 from rt.errors import RtError
-from rt.frame import Frame
+from rt.frame import Frame, Place
 from rt.metrics import Snapshot
 from rt.sinks.contract import Sink
 from rt.track.people import Register
@@ -277,6 +278,11 @@ class _Tap:
         if self._witness is not None:
             self._witness.after(frame)
 
+    def wants(self, place: Place | None) -> Delivery:
+        """As ``rt.delivery.Selective``."""
+        own = Delivery() if self._shown.is_waited_for else NOTHING
+        return own if self._witness is None else own | wanted_by([self._witness], place)
+
 
 class _Copies:
     """Copies a frame when somebody waits for it, and costs nothing otherwise."""
@@ -287,9 +293,13 @@ class _Copies:
         self._picture: np.ndarray | None = None
         self._number = 0
 
+    @property
+    def is_waited_for(self) -> bool:
+        return self._waiting > 0
+
     def offer(self, frame: Frame) -> None:
         """On the line's threads."""
-        if self._waiting:
+        if self._waiting and frame.is_here:
             picture = frame.pixels.copy()
             with self._changed:
                 self._picture = picture

@@ -72,9 +72,13 @@ class TrackedFace:
     """From 0, the lowest that was free when this person came: those in sight have each their own."""
 
 
+Place = tuple[int, int]
+"""Whose memory it is, as DLPack numbers devices: (1, 0) is the processor's, (2, 1) that of the second NVIDIA GPU."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanarPicture:
-    """A picture as a decoder left it, in the memory of the device that decoded it."""
+    """A picture as a decoder left it, or as an encoder takes it, in the memory of the device that did so."""
 
     layout: str
     """``nv12`` or ``p010``."""
@@ -83,6 +87,11 @@ class PlanarPicture:
     matrix: int
     """601 or 709."""
     is_full_range: bool
+
+    @property
+    def place(self) -> Place:
+        kind, number = self.planes[0].__dlpack_device__()
+        return int(kind), int(number)
 
 
 @dataclass(slots=True)
@@ -110,6 +119,10 @@ class Frame:
     """The freeze policy is to show the last good picture for it. Its lost face is blurred until then."""
     stands_in: bool = False
     """Nobody is in it: its source gives no pictures for now (``rt.capture.reconnect``)."""
+    is_here: bool = True
+    """``pixels`` are what is to be shown; else they are black, since nobody had asked for them (``rt.delivery``)."""
+    composed: PlanarPicture | None = None
+    """What is to be shown where a lane composed it, for an encoder that reads it there."""
     repeated: bool = False
     """The picture is the one before it, shown again."""
 

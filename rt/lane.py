@@ -26,7 +26,8 @@ from rt.compose.contract import Compositor
 from rt.compose.lay import covers_of, lay
 from rt.compose.layers import Layers, by_identity
 from rt.compose.lost import Treatment, treatments
-from rt.frame import Frame, TrackedFace
+from rt.delivery import Delivery
+from rt.frame import Frame, Place, TrackedFace
 from rt.options import Look, OnLost
 from rt.ring import Slot
 from rt.stage import Stages
@@ -89,8 +90,13 @@ class Lane:
         """What a ring's slots are best made of for this device. Any thread, before the first frame."""
         return self._device.pinned(shape)
 
-    def process(self, frame: Frame, look: Look) -> None:
-        """Works on ``frame`` in place and returns when its pixels may be read. Raises what a step raised.
+    @property
+    def place(self) -> Place | None:
+        """Where it can leave composed pictures for who reads them there; None where it leaves pixels alone."""
+        return None if self._compositor is None else self._compositor.place
+
+    def process(self, frame: Frame, look: Look, delivery: Delivery = Delivery()) -> None:  # noqa: B008 - it cannot be changed
+        """Works on ``frame`` in place and returns when what ``delivery`` asks for may be read. Raises what a step raised.
 
         After an error the pixels may still be written to until ``settle`` or ``close`` has returned.
         """
@@ -104,13 +110,19 @@ class Lane:
         for name, give in self._given(frame, image, look):
             give(compute)
             points.append((name, compute.mark()))
+        if delivery.matrix is not None:
+            self._pack(compute, frame, image, delivery.matrix)
         download.wait(compute.record())
-        download.download(image, pixels)
+        comes_down = delivery.pixels or image is pixels
+        if comes_down:
+            download.download(image, pixels)
         download.record().synchronize()
+        if not comes_down:
+            frame.is_here, frame.pixels = False, np.broadcast_to(np.uint8(0), pixels.shape)  # those are of who was filmed
         frame.marks |= {name: _ns(begin, end) for (_, begin), (name, end) in pairwise(points)}
         frame.planar = None  # given back to its decoder
         moved = 0 if image is pixels else pixels.nbytes
-        self._note(_ns(points[0][1], points[-1][1]), 0 if is_there else moved, moved)
+        self._note(_ns(points[0][1], points[-1][1]), 0 if is_there else moved, moved if comes_down else 0)
 
     def _take_planar(self, upload: Stream, frame: Frame, image: Any) -> bool:
         """Whether the picture need not go up, since it was decoded where the lane works; ``upload`` unpacks it then."""
@@ -118,6 +130,11 @@ class Lane:
             return False
         with self._device.current():
             return self._compositor.unpack(upload, frame.planar, image)
+
+    def _pack(self, stream: Stream, frame: Frame, image: Any, matrix: int) -> None:
+        assert self._compositor is not None, "asked for by who was told its place"
+        with self._device.current():
+            frame.composed = self._compositor.pack(stream, image, matrix)
 
     def _note(self, busy_ns: int, up: int, down: int) -> None:
         count = self.count
@@ -138,6 +155,7 @@ class Lane:
             for stream in self._streams.values():
                 stack.callback(stream.close)
             self._streams.clear()
+            self._images.clear()
 
     def _image(self, frame: Frame) -> Any:
         if frame.slot is None:

@@ -18,8 +18,9 @@ from typing import Any
 from engines.errors import DeviceMemoryError
 from rt import order
 from rt.clock import Clock
+from rt.delivery import Delivery
 from rt.errors import LaneError
-from rt.frame import Frame
+from rt.frame import Frame, Place
 from rt.lane import Lane
 from rt.metrics import Metrics
 from rt.ring import Closed
@@ -162,10 +163,12 @@ class Lanes:
         *,
         waits: bool = False,
         budget_ns: int = 100_000_000,
+        delivery: Callable[[Place | None], Delivery] = lambda place: Delivery(),
     ) -> None:
         """``broken``: called on a lane's thread when none is left. ``waits``: no frame is ever too late, since nobody watches.
 
         ``budget_ns``: how old a picture may become while the order waits for a lane whose speed nobody knows yet.
+        ``delivery``: what is wanted of a picture by then; asked by every lane's thread before each, with the place where it leaves it.
         """
         self.error: Exception | None = None
         """Why no lane is left, or what the first one failed with that could not be closed."""
@@ -174,6 +177,7 @@ class Lanes:
         self._metrics = metrics
         self._broken = broken
         self._waits = waits
+        self._delivery = delivery
         self._budget_ns = budget_ns
         self._changed = threading.Condition()
         self._order = order.Sequence()  # guarded by _changed, as is all below
@@ -366,7 +370,7 @@ class Lanes:
         with self._wardrobe.worn(runner.number) as look:
             self._metrics.give_up(self._wardrobe.economy.given_up)
             try:
-                runner.lane.process(frame, look)
+                runner.lane.process(frame, look, self._delivery(runner.lane.place))
             except (DeviceMemoryError, MemoryError) as error:
                 runner.lane.settle()
                 self._spare_memory(runner, error)

@@ -21,9 +21,10 @@ from rt.budget import BudgetOptions
 from rt.capture.contract import Decodes, Grab, Source
 from rt.clock import Clock
 from rt.compose.lost import LastGood
+from rt.delivery import Delivery, ReadsInPlace, wanted_by
 from rt.economy import Economy
 from rt.errors import RtError, SinkError
-from rt.frame import Frame, VideoFormat
+from rt.frame import Frame, Place, VideoFormat
 from rt.lane import Lane
 from rt.lanes import Lanes
 from rt.metrics import Metrics
@@ -84,7 +85,10 @@ class Line:
         wanting = [lane for lane in lanes if lane.wants_slots]
         self._slot_memory = (wanting or lanes)[0].slot_memory  # page-locked memory is every device's
         age_ns = round((budget or BudgetOptions()).budget_ms * 1e6)
-        self.lanes = Lanes(lanes, self._wardrobe, clock, metrics, self.stop, waits=not source.live, budget_ns=age_ns)
+        self.lanes = Lanes(
+            lanes, self._wardrobe, clock, metrics, self.stop, waits=not source.live, budget_ns=age_ns, delivery=self._wanted
+        )
+        self._places = frozenset(lane.place for lane in lanes if lane.place is not None)
         self._last_good = LastGood()  # order thread
         self._at_once = len(lanes)  # frames that the order may let go in one moment
         self._judged = [sink.name for sink in sinks if not sink.lossless] or [sink.name for sink in sinks]  # one may lag by design
@@ -217,6 +221,8 @@ class Line:
         for runner in (*self.retired, *self.runners):
             if not runner.join(timeout_s):
                 log.warning("sink %s did not end within %g s and is left behind", runner.sink.name, timeout_s)
+        if self._ring is not None:
+            self._ring.close()
 
     def seconds_since_start(self, at_ns: int) -> float:
         """When ``at_ns`` was, counted from the moment the source had opened."""
@@ -364,10 +370,16 @@ class Line:
             self._metrics.count("stood_in", frame.stands_in)
             self._metrics.stages(frame.marks)
             for runner in self.runners:
-                frame.slot.retain()
-                runner.offer(frame)
+                if runner.can_read(frame):
+                    frame.slot.retain()
+                    runner.offer(frame)
         finally:
             frame.slot.release()
+
+    def _wanted(self, place: Place | None) -> Delivery:
+        """By all who see pictures, of a lane that leaves them in ``place``. A lane's thread."""
+        sinks = [runner.sink for runner in self.runners if runner.state is not SinkState.FAILED]
+        return wanted_by([*sinks, *([] if self._witness is None else [self._witness])], place)
 
     # --- sink threads ---
 
@@ -385,6 +397,8 @@ class Line:
         return since_s > FIRST_CONTACT_S and all(r.state in waiting and not r.ever_worked for r in runners)
 
     def _runner(self, sink: Sink) -> SinkRunner:
+        if isinstance(sink, ReadsInPlace):
+            sink.lie_in(self._places)
         return SinkRunner(sink, self._clock, self._metrics, self._check_sinks, self._at_once)
 
     def _slots(self, runners: Sequence[SinkRunner]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -49,18 +50,26 @@ class SlotRing:
         if count < 1:
             raise ValueError(f"a ring of {count} slots cannot hold a frame; give 1 or more")
         self._lock = threading.Lock()
-        self._allocate = lambda: Slot(self, allocate((height, width, 3)))
-        self._slots = tuple(self._allocate() for _ in range(count))
-        self._free = deque(self._slots)  # guarded by _lock
+        self._memory = partial(allocate, (height, width, 3))
+        self._count = count  # guarded by _lock, as is all below
+        self._held = 0
+        self._free = deque(self._made(count))
+        self._is_closed = False
         self._freed = threading.Condition(self._lock)
 
     def grow_to(self, count: int) -> None:
         """Adds free slots until there are ``count``; where there are as many already, does nothing."""
-        more = tuple(self._allocate() for _ in range(count - len(self)))
+        more = self._made(count - len(self))
         with self._freed:
-            self._slots += more
+            self._count += len(more)
             self._free.extend(more)
             self._freed.notify_all()
+
+    def close(self) -> None:
+        """Gives the memory back: that of free slots at once, that of others as their holders let go. None comes free any more."""
+        with self._freed:
+            self._is_closed = True
+            self._free.clear()  # a ring and its slots know each other, and would wait for the garbage collector
 
     def acquire(self, timeout_s: float = 0.0) -> Slot | None:
         """A free slot with the caller as its one holder; None when none comes free in time."""
@@ -69,16 +78,21 @@ class SlotRing:
                 return None
             slot = self._free.popleft()
             slot.holders = 1
+            self._held += 1
             return slot
 
     @property
     def free(self) -> int:
         """Slots that nobody holds."""
         with self._lock:
-            return len(self._free)
+            return self._count - self._held
 
     def __len__(self) -> int:
-        return len(self._slots)
+        with self._lock:
+            return self._count
+
+    def _made(self, count: int) -> list[Slot]:
+        return [Slot(self, self._memory()) for _ in range(count)]
 
     def _change(self, slot: Slot, by: int) -> None:
         with self._freed:
@@ -86,8 +100,10 @@ class SlotRing:
                 raise RuntimeError("a slot that nobody holds was retained or released; its pixels may belong to another frame")
             slot.holders += by
             if slot.holders == 0:
-                self._free.append(slot)
-                self._freed.notify()
+                self._held -= 1
+                if not self._is_closed:
+                    self._free.append(slot)
+                    self._freed.notify()
 
 
 class Closed(Exception):

@@ -17,9 +17,9 @@ thread; `+ n B` is shared memory of a block; spills would be named and fail the 
 
 ## What a frame launches
 
-With one face, outside of the networks (`rt/compose/launches.py`; `tests/test_compose_device.py` counts it). A frame that is recorded as a
-graph launches all of it as one. Masks that are drawn cost no launch of their own; one that a
-network makes costs four around the network, and one for each patch that is laid.
+With one face, outside of the networks: at the most 12, whatever is chosen (`rt/compose/launches.py`; every combination is counted in
+`tests/test_networks_in_place.py`). A frame that is recorded as a graph launches all of it as one. Masks that are drawn cost no launch
+of their own; those that networks make cost two around the networks, however many there are.
 """
 
 KERNELS_HEAD = """
@@ -47,13 +47,13 @@ def _table(rows: list[list[str]]) -> list[str]:
 
 
 def _launch_rows() -> list[list[str]]:
-    rows = [["swapper", "enhancer", "seam matched", "sharpened", "badge", "launches", "of them"]]
+    rows = [["swapper", "enhancer", "seam matched", "sharpened", "badge", "networks' masks", "launches", "of them"]]
     for swapper in SWAP:
-        for chosen in product((False, True), repeat=4):
-            enhanced, seamless, sharpened, badge = chosen
-            if badge and not all(chosen):
-                continue  # one more, always
-            planned = launches(swapper, enhanced=enhanced, seamless=seamless, sharpened=sharpened, badge=badge)
+        for chosen in product((False, True), repeat=5):
+            enhanced, seamless, sharpened, badge, masked = chosen
+            if (badge or masked) and not all(chosen):
+                continue  # one more, and two more, always
+            planned = launches(swapper, enhanced=enhanced, seamless=seamless, sharpened=sharpened, badge=badge, masked=masked)
             marks = ["yes" if each else "" for each in chosen]
             rows.append([swapper, *marks, str(len(planned)), " ".join(f"`{name}`" for name in planned)])
     return rows

@@ -83,6 +83,7 @@ def delete_windows() -> None:
             if window.parent() is None and not window.isVisible():
                 window.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        QCoreApplication.sendPostedEvents()  # what workers had still to hand back
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ from rt.compose.kernels.checking import CheckingKernels
 from rt.compose.kernels.contract import Size
 from rt.compose.kernels.declared import Kernel
 from rt.compose.kernels.host import HostKernels
-from rt.compose.launches import HIDE, LAUNCHES_MAX, launches
+from rt.compose.launches import HIDE, launches
 from rt.compose.layers import Layers
 from rt.compose.memory import PIECE_BYTES
 from rt.frame import FaceState, Frame, TrackedFace
@@ -168,6 +168,19 @@ class AskedBar(AskedMouth):
         return [lowering(shapes) for shapes in self._bar.shapes(image, faces)]
 
 
+class NetworkBar(AskedBar):
+    """Says that it is a network's; nobody asks it."""
+
+    aligner = MeshAligner()
+    recipe: Any = None
+    network: Any = None
+
+    def feeds(self, identity: None, count: int) -> Mapping[str, np.ndarray]:
+        return {}
+
+    def check_made(self, pictures: np.ndarray) -> None: ...
+
+
 SWAPPERS = {"mesh": MeshSwapper, "echo": echo, "boosted": lambda: echo(boost=2), "patches": Patches}
 
 
@@ -259,7 +272,7 @@ def test_enhanced_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: S
 @pytest.mark.parametrize("blending", list(Blending))
 @pytest.mark.parametrize("kind", ["mesh", "echo"])
 def test_finished_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str, blending: Blending) -> None:
-    """Sharpened, of the colours it has by half, and stamped. What the blur rounds is seen one and a half times."""
+    """Sharpened, of the colours it has by half, and stamped. Sharpening adds up to 1.05 times (0.7 · 1.5) of what differs before it."""
     finish = {"sharpness": 0.7, "colour_match": 0.5, "badge": Badge("AI face", Corner.TOP_RIGHT), "blending": blending}
     frame = scene(woman)
     made = by_the_kernels(kernels, frame, look_of(kind, man, masks=(Bar(),), **finish))
@@ -378,6 +391,8 @@ def test_an_enhancer_of_the_processor_is_refused(kernels: HostKernels, woman: So
     compositor, look = DeviceCompositor(kernels), look_of("mesh", man, enhancer=Plain())
     assert compositor.refusal(look) == "the enhancer plain works on pictures of the processor alone"
     assert not compositor.refusal(look_of("mesh", man, enhancer=enhancer()))
+    many = look_of("mesh", man, masks=tuple(NetworkBar() for _ in range(17)))
+    assert compositor.refusal(many) == "17 masks of networks were chosen, and a device takes 16 of one face"
     with pytest.raises(DeviceError, match="nothing draws plain on a device"):
         by_the_kernels(kernels, scene(woman), look)
 
@@ -397,7 +412,7 @@ class Failing(HostKernels):
         super().launch(kernel, threads, *args)
 
 
-@pytest.mark.parametrize("fails", ["mesh_vertices", "mesh_draw"])
+@pytest.mark.parametrize("fails", ["mesh_raster", "mesh_draw"])
 def test_after_a_frame_that_failed_the_next_is_whole(kernels: HostKernels, woman: SourceFace, man: SourceFace, fails: str) -> None:
     """What was to go up first, and what was half drawn, is not taken for done."""
     frame, look = scene(woman), look_of("mesh", man)
@@ -425,7 +440,7 @@ class Counted:
     def __init__(self, kernels: HostKernels, look: Look) -> None:
         self.device = CheckingDevice(HostDevice())
         self.kernels = CheckingKernels(kernels, self.device)
-        self._compositor, self._look = DeviceCompositor(self.kernels), look
+        self._compositor, self.look = DeviceCompositor(self.kernels), look
         self._streams = [self.device.stream(name) for name in ("upload", "compute", "download")]
         self._images: dict[int, Any] = {}
 
@@ -437,7 +452,7 @@ class Counted:
         self.kernels.begin_frame()
         upload.upload(frame.pixels, image)
         compute.wait(upload.record())
-        self._compositor.compose(compute, frame, image, self._look)
+        self._compositor.compose(compute, frame, image, self.look)
         download.wait(compute.record())
         download.download(image, frame.pixels)
         download.record().synchronize()
@@ -474,39 +489,6 @@ def test_a_face_goes_up_in_small_pieces_and_nothing_else_moves(
     assert not lane.kernels.moved.down
     assert count.bytes_other == sum(lane.kernels.moved.up)
     assert count.synchronisations == 1
-
-
-@pytest.mark.parametrize("badge", [False, True])
-@pytest.mark.parametrize("sharpened", [False, True])
-@pytest.mark.parametrize("seamless", [False, True])
-@pytest.mark.parametrize("enhanced", [False, True])
-@pytest.mark.parametrize(("kind", "what"), [("mesh", "mesh"), ("echo", "network")])
-def test_a_frame_launches_what_is_written(
-    kernels: HostKernels,
-    woman: SourceFace,
-    man: SourceFace,
-    kind: str,
-    what: str,
-    enhanced: bool,
-    seamless: bool,
-    sharpened: bool,
-    badge: bool,
-) -> None:
-    """Kernels are counted one by one, also those that a graph launches as one."""
-    look = look_of(
-        kind,
-        man,
-        masks=(Bar(),),
-        blending=Blending.SEAMLESS if seamless else Blending.SOFT,
-        enhancer=enhancer() if enhanced else None,
-        sharpness=0.5 if sharpened else 0.0,
-        badge=Badge("AI face", Corner.TOP_LEFT) if badge else None,
-    )
-    planned = launches(what, enhanced=enhanced, seamless=seamless, sharpened=sharpened, badge=badge)
-    lane = counted(kernels, scene(woman), look, frames=1)
-    assert lane.kernels.launched == Counter(planned)
-    assert len(planned) <= LAUNCHES_MAX or (enhanced and seamless and sharpened)
-    assert lane.device.frames[-1].synchronisations == 1
 
 
 def test_from_the_third_frame_on_all_launches_are_one(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:

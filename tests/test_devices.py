@@ -89,7 +89,7 @@ def test_a_session_over_two_devices_draws_on_both_and_takes_another_look() -> No
         source=SourceSettings(photos=(HOPPER,)),
         input=InputSettings(spec="synthetic:size=320x180,fps=60"),
         output=OutputSettings(null=True),
-        run=RunSettings(devices=("host", "host")),
+        run=RunSettings(devices=("host", "host"), slow_ms={"swap": 25}),  # too slow for one alone
     )
     session = LiveSession(settings)
     session.start()

@@ -20,7 +20,7 @@ from engines.device.cuda_probe import find_gpus
 from rt.audio import AudioQueue
 from rt.clock import MonotonicClock
 from rt.errors import OptionError, SinkError, SinkRetryError
-from rt.frame import Frame, VideoFormat
+from rt.frame import Frame, Place, VideoFormat
 from rt.sinks.encode import Coding, EncoderError, Tracks
 from rt.sinks.encoders import AUTO, EncoderChoice, check_encoder, encoders, refusal
 from rt.sinks.recorder import RecorderSink
@@ -91,7 +91,7 @@ class Machine:
         self.refused = refused
         self.asked: list[tuple[str, VideoFormat]] = []
 
-    def __call__(self, name: str, video: VideoFormat, options: Mapping[str, str]) -> str:
+    def __call__(self, name: str, video: VideoFormat, options: Mapping[str, str], place: Place | None = None) -> str:
         self.asked.append((name, video))
         return self.refused.get(name, "")
 

@@ -82,7 +82,7 @@ def test_a_patch_that_is_the_frame_in_other_light_becomes_the_frame(kernels: Hos
     patch = Patch(lit[5:55, 10:70].copy(), np.full((50, 60), 255, np.uint8), 10, 5)
     box = Box(kernels, patch, frame)
     fit = fit_of(kernels, box, None, 1.0)
-    run(kernels, "lay_patch", (60, 50, 1), *box.shape, patch.pixels, patch.alpha, None, fit, None)
+    run(kernels, "lay_patch", (60, 50, 1), *box.shape, patch.pixels, patch.alpha, fit, None)
     assert np.abs(box.frame.check().astype(int) - frame).max() <= 2  # the patch was rounded before: twice that at most
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from engines.face import Landmarks, Patch, SourceFace
 from engines.mesh.topology import topology
-from engines.swap.mesh.colour import LOG_OFFSET, glance, log_colours
 from engines.swap.mesh.identity import MeshIdentity, prepare
 from engines.swap.mesh.kernels import BLOCK
 from engines.swap.mesh.plan import MeshPlan, planned
@@ -20,6 +19,7 @@ from engines.swap.mesh.swapper import MeshSwapper
 from rt import timecode
 from rt.compose import host
 from rt.compose.kernels import records
+from rt.compose.kernels.contract import Size
 from rt.compose.kernels.host import HostKernels
 from rt.compose.kernels.mesh import VERTEX_FLOATS, MeshTables, mesh_tables, numbers_of
 from tests.faces import face_at
@@ -85,39 +85,24 @@ class Drawn:
         self.face = records.words(face)
         self.nearest = Guarded((self.height, self.width), np.uint64)
         self.nearest.array[...] = 0
-        self._kernels, self._tables = kernels, tables
-        self.vertices = self._vertices(identity)
+        self.vertices = Guarded((tables.vertices, VERTEX_FLOATS), np.float32, 0)
+        self._kernels, self._tables, self._identity = kernels, tables, identity
 
     def patch(self, limit: np.ndarray | None = None) -> Patch:
-        pixels, alpha = Guarded((self.height, self.width, 3)), Guarded((self.height, self.width))
-        self._launch("mesh_patch", (), limit, pixels.array, alpha.array)
+        pixels, alpha, below = Guarded((self.height, self.width, 3)), Guarded((self.height, self.width)), np.zeros((1, 1, 3), np.uint8)
+        self._launch("mesh_patch", (32 * 48, 48, 1), below, limit, pixels.array, alpha.array, None)
         return Patch(pixels.check(), alpha.check(), *self.plan.box[:2])
 
     def draw(self, frame: np.ndarray, limit: np.ndarray | None = None) -> None:
-        self._launch("mesh_draw", (frame, frame.shape[1], frame.shape[0], frame.strides[0]), limit)
+        self._launch("mesh_draw", (self.width, self.height, 1), frame, limit)
 
-    def _vertices(self, identity: MeshIdentity) -> np.ndarray:
-        """float32 [468 + R, 12]."""
-        it, out = self._tables, Guarded((self._tables.vertices, VERTEX_FLOATS), np.float32, 0)
+    def _launch(self, name: str, threads: Size, frame: np.ndarray, limit: np.ndarray | None, *out: np.ndarray | None) -> None:
+        it, nearest = self._tables, self.nearest.array
         up = (self.plan.offsets.counts, self.plan.light.counts, numbers_of(self.plan, len(self.texture)))
-        fixed = (it.normals, identity.colours, it.cover, it.uv, it.ring, it.vertices)
-        run(self._kernels, "mesh_vertices", (it.vertices, 1, 1), *up, *fixed, out.array)
-        return out.check()
-
-    def _launch(self, name: str, frame: tuple[object, ...], limit: np.ndarray | None, *out: np.ndarray) -> None:
-        triangles = self._tables.triangles
-        run(
-            self._kernels,
-            "mesh_raster",
-            (32 * len(triangles), 1, 1),
-            self.vertices,
-            triangles,
-            len(triangles),
-            self.face,
-            self.nearest.array,
-        )
-        source = (self.face, self.vertices, triangles, self.texture, len(self.texture), limit, None, None, self.nearest.array)
-        run(self._kernels, name, (self.width, self.height, 1), *frame, *source, *out)
+        fixed = (it.normals, self._identity.colours, it.cover, it.uv, it.ring, it.triangles, len(it.triangles))
+        run(self._kernels, "mesh_raster", (32 * len(it.triangles), 1, 1), *up, *fixed, self.face, self.vertices.array, nearest)
+        source = (self.vertices.check(), it.triangles, self.texture, len(self.texture), limit, *4 * (None,), nearest)
+        run(self._kernels, name, threads, frame, frame.shape[1], frame.shape[0], frame.strides[0], self.face, *source, *out)
         assert not self.nearest.check().any(), "the next frame begins with nothing drawn"
 
 
@@ -228,29 +213,13 @@ def test_what_goes_up_says_where_the_face_is_and_how_it_is_lit(identity: MeshIde
 def test_rings_inside_of_eyes_and_mouth_fade_to_nothing(kernels: HostKernels, tables: MeshTables, identity: MeshIdentity) -> None:
     plan = FACE.plan(identity)
     assert plan is not None
-    vertices = Drawn(kernels, tables, plan, identity).vertices
+    drawn = Drawn(kernels, tables, plan, identity)
+    drawn.patch()
+    vertices = drawn.vertices.check()
+    assert set(tables.triangles.ravel()) == set(range(tables.vertices)), "each is built by a triangle's block"
     assert not vertices[468:, 5].any()
     np.testing.assert_array_equal(vertices[:, :3], plan.place)
     np.testing.assert_array_equal(vertices[468:, 6:9], vertices[tables.ring, 6:9])
-
-
-@settings(max_examples=25, deadline=None)
-@given(width=st.integers(8, 220), height=st.integers(8, 160), sight=sights)
-def test_colours_are_looked_at_as_by_the_processor(kernels: HostKernels, width: int, height: int, sight: Sight) -> None:
-    """From a picture that lies on the device: 2808 bytes come down instead of it."""
-    image, points = Guarded.of(clouds(height, width, sight.seed)), sight.points
-    seen = glance(points, image.array.shape)
-    wanted = log_colours(np.ascontiguousarray(image.array), points)
-    if seen is None:
-        assert wanted is None
-        return
-    assert wanted is not None
-    plan = planned(points, (0, 0, 1, 1), np.ones((468, 3), np.float32), np.ones((468, 1), np.float32), np.eye(3))
-    out = Guarded((468, 3), np.uint16)
-    look = np.array([seen.left, seen.top, seen.columns, seen.rows, seen.block], np.int32)
-    shape = (image.array, width, height, image.array.strides[0])
-    run(kernels, "mesh_look", (468, 1, 1), *shape, plan.offsets.counts, numbers_of(plan, 512), look, out.array)
-    np.testing.assert_allclose(out.check() / 256, np.exp(wanted) - LOG_OFFSET, atol=1)
 
 
 @settings(max_examples=25, deadline=None)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines.face import Patch
-from engines.mask.lower import SIGMA, lower, softened
+from engines.mask.lower import blur_weights, levels, lower, softened
 from engines.mask.shapes import Ramp, Shapes, capsules, drawn, polygon
 from engines.paste import soft_box
 from rt.compose import host
@@ -34,10 +34,13 @@ def joined(kernels: HostKernels, frame: np.ndarray, patch: Patch, strength: floa
     records.set_box(face, patch.left, patch.top, width, height, 1)
     shape, words = (out, out.shape[1], out.shape[0], out.strides[0]), records.words(face)
     cells, membrane, scratch = Guarded((rows, columns, 7)), Guarded((rows, columns, 3)), Guarded((4 * 4096,), np.float32)
-    run(kernels, "seam_cells", (32 * 48, 48, 1), *shape, words, patch.pixels, patch.alpha, cells.array)
+    pixels, alpha = Guarded.of(patch.pixels, 0), Guarded.of(patch.alpha, 0)
+    run(kernels, "limit_patch", (32 * 48, 48, 1), *shape, words, *5 * (None,), pixels.array, alpha.array, cells.array)
+    np.testing.assert_array_equal(pixels.check(), patch.pixels)
+    np.testing.assert_array_equal(alpha.check(), patch.alpha)
     run(kernels, "seam_membrane", (512, 1, 1), cells.check(), words, strength, scratch.array, membrane.array)
     scratch.check()
-    run(kernels, "lay_patch", (width, height, 1), *shape, words, patch.pixels, patch.alpha, None, None, membrane.check())
+    run(kernels, "lay_patch", (width, height, 1), *shape, words, patch.pixels, patch.alpha, None, membrane.check())
     return out
 
 
@@ -86,6 +89,14 @@ def test_a_face_is_hidden_as_by_the_processor(kernels: HostKernels, x: float, y:
     assert np.abs(frame.check().astype(int) - wanted).max() <= 1
 
 
+def limited(kernels: HostKernels, face: np.ndarray, alpha: np.ndarray, *limit: np.ndarray | None) -> np.ndarray:
+    """What ``limit`` leaves of ``alpha`` (u8 [h, w])."""
+    height, width = alpha.shape
+    pixels, out = np.zeros((height, width, 3), np.uint8), Guarded.of(alpha, 0)
+    run(kernels, "limit_patch", (32 * 48, 48, 1), pixels, width, height, 3 * width, records.words(face), *limit, pixels, out.array, None)
+    return out.check()
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 60),
@@ -105,16 +116,13 @@ def test_shapes_are_drawn_alike(
     face, segments, table = records.new_faces(1), np.zeros((40, 6), np.float32), np.zeros((2, 6), np.float32)
     records.set_box(face, left, top, width, height, 1)
     assert records.set_shapes(face, shapes, segments, table)
-    out = Guarded((height, width))
-    run(kernels, "mask_shapes", (width, height, 1), out.array, records.words(face), segments, table, 1)
-    assert np.abs(out.check().astype(int) - wanted).max() <= 1
-    lowered = noise(height, width, 1)[..., 0].copy()
-    both = np.minimum(lowered, out.array)
-    run(kernels, "mask_shapes", (width, height, 1), lowered, records.words(face), segments, table, 0)
-    np.testing.assert_array_equal(lowered, both)
+    whole = np.full((height, width), 255, np.uint8)
+    made = limited(kernels, face, whole, None, segments, table, None, None)
+    assert np.abs(made.astype(int) - wanted).max() <= 1
+    alpha = noise(height, width, 1)[..., 0].copy()
+    np.testing.assert_array_equal(limited(kernels, face, alpha, None, segments, table, None, None), np.minimum(alpha, made))
     assert not records.set_shapes(face, [*shapes, shapes[0]], segments, table), "more than there is room for"
-    run(kernels, "mask_shapes", (width, height, 1), out.array, records.words(face), segments, table, 1)
-    assert (out.check() == 255).all()
+    np.testing.assert_array_equal(limited(kernels, face, whole, None, segments, table, None, None), whole)
 
 
 @settings(max_examples=30, deadline=None)
@@ -130,57 +138,56 @@ def test_a_polygons_distance_is_opencvs(places: list[tuple[float, float]]) -> No
             assert made[y, x] == pytest.approx(-cv2.pointPolygonTest(hull.reshape(-1, 1, 2), (float(x), float(y)), True), abs=0.51)
 
 
-@pytest.mark.parametrize("shape", [(256, 256), (1, 1), (33, 7)])
-def test_a_networks_mask_is_softened_as_by_the_processor(kernels: HostKernels, shape: tuple[int, int]) -> None:
-    """The range is drawn out twofold after a blur in which the two may round a half apart: two levels there."""
-    height, width = shape
-    mask = (cv2.GaussianBlur(noise(height, width, 1)[..., 0], (0, 0), 6) > 127).astype(np.uint8) * 255
-    radius = round(3 * SIGMA)
-    weights = cv2.getGaussianKernel(2 * radius + 1, SIGMA, cv2.CV_32F)[:, 0].copy()
-    between, out = Guarded((height, width), np.float32), Guarded((height, width))
-    run(kernels, "mask_blur_rows", (width, height, 1), mask, width, height, weights, radius, between.array)
-    run(kernels, "mask_blur_columns", (width, height, 1), between.check(), width, height, weights, radius, out.array)
-    off = np.abs(out.check().astype(int) - softened(mask))
-    assert off.max() <= 2
-    assert (off > 1).mean() < 1e-3
+def soften(kernels: HostKernels, made: np.ndarray, out_side: int, *masks: tuple[int, int, np.ndarray | None]) -> np.ndarray:
+    """u8 [N, S, S]: of what lies in ``made``; ``masks``: place, step and classes that are kept."""
+    table, weights = np.zeros((len(masks), 12), np.int32), blur_weights()
+    for row, (place, step, kept) in zip(table, masks, strict=True):
+        records.set_softening(row, place, out_side, step, kept)
+    out, across = Guarded((len(masks), out_side, out_side)), -(-out_side // 32)
+    run(kernels, "mask_soften", (256 * across, across, len(masks)), made, table, len(masks), 256 * weights, len(weights) // 2, out.array)
+    return out.check()
+
+
+@pytest.mark.parametrize("side", [256, 1, 33])
+def test_a_networks_mask_is_softened_as_by_the_processor(kernels: HostKernels, backwards_kernels: HostKernels, side: int) -> None:
+    """To the bit, several at once; what is no number keeps nothing."""
+    shares = np.random.default_rng(1).random((2, side, side), np.float32)
+    shares[1] = cv2.GaussianBlur(shares[1], (0, 0), 4) > 0.5
+    shares[0, 0, 0], shares[1, -1, 0] = np.nan, 7
+    wanted = np.stack([softened(levels(share)) for share in shares])
+    for runner in (kernels, backwards_kernels):
+        made = soften(runner, shares, side, (0, 1, None), (side * side, 1, None))
+        np.testing.assert_array_equal(made, wanted)
+
+
+def test_the_highest_class_decides(kernels: HostKernels) -> None:
+    scores, kept = np.random.default_rng(3).random((70, 24, 24), np.float32), np.arange(70) % 3 == 1
+    scores = cv2.GaussianBlur(scores.transpose(1, 2, 0), (0, 0), 3).transpose(2, 0, 1).copy()
+    seen = 255 * kept[scores[:, ::2, ::2].argmax(0)].astype(np.uint8)
+    assert 0 < seen.mean() < 255
+    np.testing.assert_array_equal(soften(kernels, scores, 12, (0, 2, kept))[0], softened(seen))
+
+
+def test_more_classes_than_are_known_are_refused() -> None:
+    with pytest.raises(ValueError, match="a mask's network of 257 classes was given; up to 256 are known"):
+        records.set_softening(np.zeros(12, np.int32), 0, 256, 1, np.ones(257, bool))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 60), st.integers(1, 50), st.integers(1, 30), st.floats(0.1, 3), st.floats(-20, 20), st.integers(0, 9))
-def test_a_mask_lowers_as_by_the_processor(
+def test_masks_lower_as_by_the_processor(
     kernels: HostKernels, width: int, height: int, side: int, scale: float, shift: float, seed: int
 ) -> None:
-    mask, matrix = noise(side, side, 1, seed)[..., 0].copy(), np.array([[scale, 0.2, shift], [-0.2, scale, 3]], np.float32)
+    """The second and the third of three, both of one face."""
+    masks = noise(side, side, 3, seed).transpose(2, 0, 1).copy()
+    matrices = [np.array([[scale, 0.2, shift], [-0.2, scale, 3]], np.float32), np.array([[0.9, 0, 1], [0, 0.9, shift / 4]], np.float32)]
     patch = Patch(noise(height, width), noise(height, width, 1, seed + 1)[..., 0].copy(), 4, 9)
-    face, out = records.new_faces(1), Guarded.of(patch.alpha, 0)
+    face, table = records.new_faces(1), np.zeros((4, 8), np.float32)
     records.set_box(face, 4, 9, width, height, 1)
-    records.set_mask(face, matrix)
-    run(kernels, "mask_lower", (width, height, 1), out.array, records.words(face), mask, side, 0)
-    lower(patch, mask, matrix)
-    assert np.abs(out.check().astype(int) - patch.alpha).max() <= 1
-
-
-@pytest.mark.parametrize("radius", [0, 1, 3])
-def test_erosion_and_blur_are_opencvs(kernels: HostKernels, radius: int) -> None:
-    values = np.random.default_rng(radius).random((37, 29), np.float32)
-    eroded, rows, blurred = (Guarded((37, 29), np.float32) for _ in range(3))
-    run(kernels, "mask_erode", (29, 37, 1), values, 29, 37, radius, eroded.array)
-    cross = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (3, 3))
-    np.testing.assert_array_equal(eroded.check(), cv2.erode(values, cross, iterations=radius) if radius else values)
-    weights = cv2.getGaussianKernel(2 * radius + 1, 1 + radius, cv2.CV_32F)[:, 0]
-    run(kernels, "blur_pass", (29, 37, 1), values, 29, 37, weights, radius, 0, rows.array)
-    run(kernels, "blur_pass", (29, 37, 1), rows.check(), 29, 37, weights, radius, 1, blurred.array)
-    np.testing.assert_allclose(blurred.check(), cv2.GaussianBlur(values, (2 * radius + 1,) * 2, 1 + radius), atol=1e-5)
-
-
-def test_the_highest_class_decides(kernels: HostKernels) -> None:
-    scores, kept = np.random.default_rng(3).random((5, 12, 16), np.float32), np.array([0, 1, 0, 1, 1], np.uint8)
-    out = Guarded((6, 8))
-    run(kernels, "mask_classes", (8, 6, 1), scores, 5, 8, 6, 2, kept, out.array)
-    np.testing.assert_array_equal(out.check(), 255 * kept[scores[:, ::2, ::2].argmax(0)])
-
-
-def test_what_is_no_number_keeps_nothing(kernels: HostKernels) -> None:
-    out = Guarded((4,))
-    run(kernels, "mask_levels", (4, 1, 1), np.array([np.nan, 0.5, -3, 7], np.float32), 4, out.array)
-    assert list(out.check()) == [0, 128, 0, 255]
+    records.set_masks(face, list(enumerate(matrices, 1)), side, table)
+    made = limited(kernels, face, patch.alpha, None, None, None, masks, table)
+    for mask, matrix in zip(masks[1:], matrices, strict=True):
+        lower(patch, mask, matrix)
+    assert np.abs(made.astype(int) - patch.alpha).max() <= 1
+    with pytest.raises(ValueError, match="5 masks were given for one face; there is room for 4"):
+        records.set_masks(face, [(0, matrices[0])] * 5, side, table)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,14 @@ from engines.face import SourceFace
 from engines.family import families
 from engines.mask.contract import NetworkMask
 from engines.session import RunsInPlace
+from engines.swap.mesh.swapper import MeshSwapper
+from rt.compose.badge import Badge
 from rt.compose.kernels.host import HostKernels
-from rt.compose.launches import LAUNCHES_MAX, NETWORK_MASKS, launches
+from rt.compose.launches import LAUNCHES_MAX, launches
 from rt.compose.layers import Layers
 from rt.compose.memory import PIECE_BYTES
 from rt.frame import Frame
-from rt.options import Blending, Look, OnLost
+from rt.options import Blending, Corner, Look, OnLost
 from tests.conftest import ASTRONAUT, HOPPER
 
 Write = Callable[[Path], Path]
@@ -217,19 +221,27 @@ def test_a_restorer_that_gives_no_numbers_is_told_though_its_picture_stays_on_th
         by_the_kernels(kernels, scene(woman), look)
 
 
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("enhanced", [False, True])
-def test_a_frame_launches_what_is_written(
-    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, mask: str, enhanced: bool
+@pytest.mark.parametrize("masks", [(), ("planes",), ("pixels", "one at a time", "classes")], ids=["unmasked", "masked", "thrice"])
+@pytest.mark.parametrize("kind", ["mesh", "network"])
+def test_a_frame_launches_what_is_written_whatever_is_chosen(
+    kernels: HostKernels, room: Room, woman: SourceFace, man: SourceFace, kind: str, masks: tuple[str, ...]
 ) -> None:
-    lane = Counted(kernels, room.look(man, "any number", (mask,), "gfpgan" if enhanced else None))
+    """Every combination of options. Kernels are counted one by one, also those that a graph launches as one."""
+    look, mesh, badge = room.look(man, "any number", masks, "gfpgan"), MeshSwapper(), Badge("AI face", Corner.TOP_LEFT)
+    if kind == "mesh":
+        look = replace(look, swapper=mesh, identity=mesh.prepare([man]))
+    lane = Counted(kernels, look)
     try:
-        lane.process(scene(woman))
+        for blending, enhanced, sharpened, stamped in product(Blending, *3 * [(False, True)]):
+            lane.look = replace(look, blending=blending, sharpness=0.5 * sharpened, badge=badge if stamped else None,
+                                enhancer=look.enhancer if enhanced else None)  # fmt: skip
+            lane.process(scene(woman))
+            chosen = {"enhanced": enhanced, "sharpened": sharpened, "badge": stamped, "masked": bool(masks)}
+            planned = launches(kind, seamless=blending is Blending.SEAMLESS, **chosen)
+            assert lane.kernels.launched == Counter(planned)
+            assert len(planned) <= LAUNCHES_MAX
     finally:
         lane.close()
-    planned = launches("network", enhanced=enhanced, mask=mask if mask in NETWORK_MASKS else "pixels")
-    assert lane.kernels.launched == Counter(planned)
-    assert len(planned) <= LAUNCHES_MAX
 
 
 def test_masks_of_networks_say_so(room: Room) -> None:

@@ -17,15 +17,17 @@ from engines.device.checking import CheckingDevice
 from engines.device.host import HostDevice
 from engines.device.simulated import SimulatedDevice
 from rt.audio import AudioBus
-from rt.capture.contract import Decodes
+from rt.capture.contract import Decodes, Grab
 from rt.capture.framing import FramedSource, Framing
 from rt.capture.media import MediaSource
 from rt.capture.nvdec import NvdecSource
+from rt.capture.reconnect import ReconnectingSource
 from rt.capture.request import CaptureRequest
-from rt.clock import MonotonicClock
+from rt.clock import Clock, ManualClock, MonotonicClock
 from rt.compose.device import DeviceCompositor
 from rt.compose.kernels.host import HostKernels
-from rt.frame import Frame, PlanarPicture
+from rt.errors import SourceLostError
+from rt.frame import Frame, PlanarPicture, VideoFormat
 from rt.lane import Lane
 from rt.options import Look
 from rt.ring import SlotRing
@@ -167,9 +169,71 @@ def test_a_picture_that_is_framed_is_not_what_was_decoded(clip: Path, framing: F
     source.close()
 
 
+class Loose(Biplanar):
+    """Goes off the air after two pictures, and is back, half as large where it is asked to be, when it is opened again."""
+
+    def __init__(self, paths: list[Path], clock: Clock) -> None:
+        super().__init__(str(paths[0]), CaptureRequest(None, None, None, None, False), clock)
+        self._paths = iter(paths)
+        self._left = 0
+
+    def open(self, stop: threading.Event, audio: AudioBus) -> VideoFormat:
+        self._spec, self._left = str(next(self._paths)), 2
+        return super().open(stop, audio)
+
+    def grab(self) -> Grab | None:
+        self._left -= 1
+        if self._left < 0:
+            raise SourceLostError("it went off the air")
+        return super().grab()
+
+
+class JumpingClock(ManualClock):
+    def wait_until(self, deadline_ns: int, stop: threading.Event) -> bool:
+        self.advance(max(0, deadline_ns - self.now_ns()))
+        return not stop.is_set()
+
+
+@pytest.mark.parametrize("size_changes", [False, True])
+def test_a_source_that_is_waited_for_hands_on_what_was_decoded_and_nothing_that_stands_in(
+    tmp_path: Path, clip: Path, size_changes: bool
+) -> None:
+    half = write_clip(tmp_path / "half.mp4", numbered(6, 160, 90), [40 * k for k in range(6)], codec="libx264")
+    source = ReconnectingSource(Loose([clip, half if size_changes else clip], clock := JumpingClock()), clock)
+    framed = FramedSource(source, Framing())
+    framed.open(threading.Event(), AudioBus())
+    pixels, there = np.empty((180, 320, 3), np.uint8), []
+    while len(there) < 4 or there[-1][0]:
+        grab = framed.grab()
+        assert grab is not None
+        framed.retrieve(pixels)
+        picture = framed.planar()
+        there.append((grab.stands_in, picture is not None))
+        assert picture is None or picture.planes[0].height == 180
+    source.close()
+    assert there[:2] == [(False, True)] * 2
+    assert set(there[2:-1]) == {(True, False)}
+    assert there[-1] == (False, not size_changes)
+
+
+def test_a_picture_that_is_lost_while_it_is_fetched_leaves_none_that_was_decoded(clip: Path) -> None:
+    class Torn(Biplanar):
+        def retrieve(self, into: np.ndarray) -> None:
+            raise SourceLostError("it was pulled out")
+
+    clock = JumpingClock()
+    source = ReconnectingSource(Torn(str(clip), CaptureRequest(None, None, None, None, False), clock), clock)
+    source.open(threading.Event(), AudioBus())
+    assert source.grab() is not None
+    source.retrieve(np.empty((180, 320, 3), np.uint8))
+    assert source.planar() is None
+    source.close()
+
+
 def test_a_source_without_a_device_has_none(clip: Path) -> None:
     plain = MediaSource(str(clip), CaptureRequest(None, None, None, None, False), MonotonicClock())
     assert FramedSource(plain, Framing()).planar() is None
+    assert ReconnectingSource(plain, MonotonicClock()).planar() is None
 
 
 @pytest.mark.gpu

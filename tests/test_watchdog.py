@@ -38,7 +38,6 @@ from app.gui.live import LiveState
 from app.gui.watchdog import LIMIT_MS, Watchdog
 from app.gui.window import Window
 from app.jobs import OVER, JobState
-from app.loading import loading
 from app.outputs import Output
 from app.settings import InputSettings, Settings
 from rt.sinks.runner import SinkState
@@ -52,8 +51,8 @@ BLOCKED_MS = 1_000.0
 @pytest.fixture
 def dog() -> Iterator[Watchdog]:
     gc.collect()
-    with loading():  # what other tests have left lying about is none of the window's work
-        made = Watchdog()
+    gc.freeze()  # what other tests have left lying about is none of the window's work
+    made = Watchdog()
     made.start()
     yield made
     made.stop()

@@ -60,6 +60,8 @@ class Preview(QWidget):
         self._since_drawn = QElapsedTimer()
         self._later = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
         self._later.timeout.connect(self._take)
+        self._changed = QTimer(self, singleShot=True, interval=0)
+        self._changed.timeout.connect(self._watch)
         self._there_is_one.connect(self._take_in_time, Qt.ConnectionType.QueuedConnection)
         self._sink.on_picture = self._there_is_one.emit
         QShortcut(QKeySequence(Qt.Key.Key_F11), self, self.toggle_full_screen)
@@ -218,7 +220,7 @@ class Preview(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         """Of the window around: minimised, hidden, shown again, moved to a screen of other density."""
         if event.type() in (QEvent.Type.WindowStateChange, QEvent.Type.Show, QEvent.Type.Hide, QEvent.Type.DevicePixelRatioChange):
-            QTimer.singleShot(0, self, self._watch)  # once the window has changed
+            self._changed.start()  # once the window has changed
         return False
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802

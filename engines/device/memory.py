@@ -83,6 +83,11 @@ def copy_into(source: Any, target: Any) -> None:
     target[...] = source
 
 
+def kept_by_dlpack(array: Any) -> Any:
+    """The object that lives as long as anybody has what ``array`` gave by DLPack: the array itself, with NumPy and CuPy."""
+    return array._memory if isinstance(array, ApartArray) else array
+
+
 class ApartArray:
     """Memory that stands for a GPU's: kernels and networks get its address, and Python cannot look into it but by ``get`` and ``set``.
 
@@ -119,6 +124,12 @@ class ApartArray:
 
     def reshape(self, *shape: Any) -> ApartArray:
         return ApartArray(self._memory.reshape(*shape), self._ledger)
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self._memory.__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._memory.__dlpack_device__()
 
     def __len__(self) -> int:
         return len(self._memory)

@@ -17,11 +17,18 @@ SIGMA = 5.0
 def softened(mask: np.ndarray) -> np.ndarray:
     """uint8 [256, 256], 0 to 255: blurred, then the upper half of the range drawn out over all of it. So the edge is soft and lies
     wholly inside of what was seen as face (FaceFusion's clip to 0.5…1, times two)."""
-    kernel = cv2.getGaussianKernel(2 * round(3 * SIGMA) + 1, SIGMA)
+    kernel = blur_weights()
     blurred = cv2.sepFilter2D(mask, -1, kernel, kernel)  # a quarter of what GaussianBlur takes on bytes
     table = np.clip(np.round(2.0 * np.arange(256) - 255), 0, 255).astype(np.uint8)
     soft: np.ndarray = cv2.LUT(blurred, table)
     return soft
+
+
+def blur_weights() -> np.ndarray:
+    """float32 [31], whole 256ths: OpenCV then blurs bytes without a rounding on the way, and a device does the very same."""
+    kernel: np.ndarray = np.round(cv2.getGaussianKernel(2 * round(3 * SIGMA) + 1, SIGMA)[:, 0] * 256).astype(np.float32) / 256
+    assert kernel.sum() == 1
+    return kernel
 
 
 def lower(patch: Patch, mask: np.ndarray, matrix: np.ndarray) -> None:

@@ -15,10 +15,10 @@ import cv2
 import numpy as np
 
 from rt.audio import AudioBus
-from rt.capture.contract import Adjustable, Grab, Source
+from rt.capture.contract import Adjustable, Decodes, Grab, Source
 from rt.clock import Clock
 from rt.errors import SourceError, SourceLostError
-from rt.frame import VideoFormat
+from rt.frame import PlanarPicture, VideoFormat
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,7 @@ class ReconnectingSource:
         self._granted: VideoFormat | None = None
         self._coarse = np.zeros((COARSE_ROWS, COARSE_ROWS, 3), np.uint8)
         self._stand_in = np.empty((0, 0, 3), np.uint8)
+        self._is_whole = False  # whether what was fetched last is the source's own picture, as large as it gave it
         self._stands_in = False  # what the last grab was, as the next two
         self._last_ns = 0
         self._media_ns = 0
@@ -96,14 +97,19 @@ class ReconnectingSource:
         return None
 
     def retrieve(self, into: np.ndarray) -> None:
+        self._is_whole = False
         if not self._stands_in:
             try:
-                self._fetch(into)
+                self._is_whole = self._fetch(into)
                 self._coarse = into[:: max(1, len(into) // COARSE_ROWS), :: max(1, len(into) // COARSE_ROWS)].copy()
                 return
             except SourceLostError as error:
                 self._lose(str(error))
         np.copyto(into, self._stand_in)
+
+    def planar(self) -> PlanarPicture | None:
+        """As ``rt.capture.contract.Decodes``; what stands in, and what was made to fit, was not decoded so."""
+        return self._source.planar() if self._is_whole and isinstance(self._source, Decodes) else None
 
     def close(self) -> None:
         self._source.close()
@@ -200,16 +206,18 @@ class ReconnectingSource:
         self._media_ns = grab.media_ns + self._offset_ns
         return replace(grab, media_ns=self._media_ns) if self._offset_ns else grab
 
-    def _fetch(self, into: np.ndarray) -> None:
+    def _fetch(self, into: np.ndarray) -> bool:
+        """Whether the source's picture is there as it is."""
         granted, wanted = self._granted, self._video
         assert granted is not None
         assert wanted is not None
         if (granted.width, granted.height) == (wanted.width, wanted.height):
             self._source.retrieve(into)
-            return
+            return True
         picture = np.empty((granted.height, granted.width, 3), np.uint8)
         self._source.retrieve(picture)
         fill(picture, into)
+        return False
 
     def _since_open_s(self, at_ns: int) -> float:
         return round((at_ns - self._opened_ns) / 1e9, 3)

@@ -27,28 +27,32 @@ from rt.options import Blending
 WALK = (512, 256, 1)
 """Threads for a box whose size the device alone knows: they walk on until it is done, so that one recorded launch does for all sizes."""
 
-SEGMENTS, SHAPES = 120, 12
-"""Room for what masks draw in one box: four hands and a mouth."""
+MAKE = (32 * 48, 48, 1)
+"""Threads that make a patch: see ``patch.cuh``."""
+
+SEGMENTS, SHAPES, MASKS = 120, 12, 16
+"""Room for what masks draw in one box, four hands and a mouth, and for those of networks."""
 
 BATCH = 16
 """Faces whose crops are taken at once: their records are one piece."""
 
 BOX: Fields = {"face": (records.FACE, (1,))}
 DRAWING: Fields = {"segments": (np.float32, (SEGMENTS, 6)), "shapes": (np.float32, (SHAPES, 6))}
+MADE: Fields = {"masks": (np.float32, (MASKS, 8))}
 FINISH: Fields = {"finish": (np.float32, (3 + records.RADIUS_MAX,))}
 HIDING: Fields = {"face": (records.FACE, (1,)), "segments": (np.float32, (len(OVAL), 6)), "ramp": (np.float32, (4,))}
 
 
-Limit = tuple[Any, Any, Any]
-"""What masks leave, as kernels take it: what was sent, segments and shapes; None for what there is none of."""
+Limit = tuple[Any, Any, Any, Any, Any]
+"""What masks leave, as kernels take it (``Limit`` in ``shapes.cuh``); None for what there is none of."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeMask:
     """What a network left to be seen of a face."""
 
-    levels: Any
-    """u8 [S · S] on the device, S being ``engines.mask.lower.SIDE``."""
+    number: int
+    """Among the masks that networks made in this frame, which lie on the device together."""
     matrix: np.ndarray
     """float32 [2, 3]: pixels of the picture → of the mask."""
 
@@ -101,6 +105,8 @@ class Canvas:
         self.colour_match = 1.0
         self.sharpness = 0.0
         """As in ``rt.options.Look``, of what is painted now."""
+        self.made_masks: Any = None
+        """u8 [N, S, S] on the device, S being ``engines.mask.lower.SIDE``: what networks made."""
         self._kernels = kernels
         self._image = image
         self._masking = masking
@@ -163,42 +169,45 @@ class Canvas:
         shapes = [each for each in masking.shapes if each.box(left, top, left + width, top + height) is not None]
         drawing = self.parcel("drawing", DRAWING) if shapes else None
         is_drawn = drawing is not None and records.set_shapes(record, shapes, drawing.host["segments"], drawing.host["shapes"])
-        sent = None
+        sent, made = None, self.made_limit(parcel, face_id)
         if masking.covers or (shapes and not is_drawn):
             record["shapes"], drawing = 0, None
             sent = self._sent_limit(masking, left, top, width, height)
-        if masking.made:
-            sent = self.lower(parcel, face_id, sent)
         if drawing is None:
-            return sent, None, None
-        return sent, drawing.device["segments"], drawing.device["shapes"]
+            return sent, None, None, *made
+        return sent, drawing.device["segments"], drawing.device["shapes"], *made
 
-    def lower(self, parcel: Parcel, face_id: int, alpha: Any) -> Any:
-        """``alpha`` (u8, of the box of ``parcel``) as far as masks of networks leave it, in place; None stands for one of 255."""
-        for number, mask in enumerate(self.masking(face_id).made):
-            own = parcel if not number else self.parcel("box", BOX)
-            own.host["face"][:] = parcel.host["face"]
-            records.set_mask(own.host["face"], mask.matrix)
-            is_new, alpha = alpha is None, self.per_pixel("limit", np.uint8) if alpha is None else alpha
-            self.launch("mask_lower", WALK, alpha, own.device["face"], mask.levels, SIDE, int(is_new))
-        return alpha
+    def made_limit(self, parcel: Parcel, face_id: int) -> tuple[Any, Any]:
+        """The last two of the same: what masks of networks leave."""
+        made = [(mask.number, mask.matrix) for mask in self.masking(face_id).made]
+        if not made:
+            return None, None
+        table = self.parcel("made masks", MADE)
+        records.set_masks(parcel.host["face"], made, SIDE, table.host["masks"])
+        return self.made_masks, table.device["masks"]
 
-    def patch(self) -> tuple[Any, Any]:
-        """Where a patch may be made that ``lay`` is to lay: u8 [h, w, 3] and u8 [h, w]."""
-        return self.per_pixel("patch", np.uint8, 3), self.per_pixel("alpha", np.uint8)
+    def patch(self) -> tuple[Any, Any, Any]:
+        """Where a patch may be made that ``lay`` is to lay: u8 [h, w, 3], u8 [h, w], and its cells, or None where nothing is matched."""
+        return self.per_pixel("patch", np.uint8, 3), self.per_pixel("alpha", np.uint8), self.cells()
 
-    def lay(self, parcel: Parcel, pixels: Any, alpha: Any) -> None:
+    def cells(self) -> Any:
+        """Where what is to be known of a patch before it is laid is written (``patch.cuh``); None where it is laid as it is."""
+        return self.memory.array("cells", 48 * 48 * 7, np.uint8) if self.blending is Blending.SEAMLESS else None
+
+    def lay(self, parcel: Parcel, pixels: Any, alpha: Any, cells: Any) -> None:
         """Lays a patch over the box of ``parcel``, its masks being part of its alpha: ``rt.compose.lay``."""
         face, membrane = parcel.device["face"], None
-        if self.blending is Blending.SEAMLESS:
-            cells = self.memory.array("cells", 48 * 48 * 7, np.uint8)
+        if cells is not None:
             membrane = self.memory.array("membrane", 48 * 48 * 3, np.uint8)
             pyramid = self.memory.array("pyramid", 4 * 4096, np.float32)
-            self.launch("seam_cells", (32 * 48, 48, 1), *self.frame, face, pixels, alpha, cells)
             self.launch("seam_membrane", (512, 1, 1), cells, face, self.colour_match, pyramid, membrane)
-        self.launch("lay_patch", WALK, *self.frame, face, pixels, alpha, None, None, membrane)
-        if self.sharpness:
-            self._sharpen(parcel, alpha)
+        layer = (*self.frame, face, pixels, alpha, None, membrane)
+        if not self.sharpness:
+            self.launch("lay_patch", WALK, *layer)
+            return
+        finish, rows = self._finish(parcel), self.per_pixel("soft rows", np.float32, 3)
+        self.launch("lay_rows", WALK, *layer, finish, rows)
+        self.launch("lay_columns", WALK, *layer, finish, rows)
 
     def stamp(self, badge: Any, left: int, top: int) -> None:
         """Lays ``badge`` (u8 [h, w, 4] BGRA on the device) at that place."""
@@ -221,14 +230,12 @@ class Canvas:
         drawing = (parcel.device["segments"], len(OVAL), parcel.device["ramp"])
         self.launch("hide_face", WALK, *self.frame, parcel.device["face"], cells, columns, rows, *drawing)
 
-    def _sharpen(self, parcel: Parcel, alpha: Any) -> None:
+    def _finish(self, parcel: Parcel) -> Any:
+        """How the box of ``parcel`` is sharpened."""
         finish, amount = self.parcel("finish", FINISH), self.sharpness * self.opacity
         sigma = host.sharpen_sigma(int(parcel.host["face"]["width"][0]))
         records.set_finish(finish.host["finish"], sigma, round(amount * host.SHARPEN_MOST * 256))
-        given = (*self.frame, parcel.device["face"], finish.device["finish"])
-        rows = self.per_pixel("soft rows", np.float32, 3)
-        self.launch("sharpen_rows", WALK, *given, rows)
-        self.launch("sharpen_columns", WALK, *given, rows, alpha)
+        return finish.device["finish"]
 
     def _sent_limit(self, masking: Masking, left: int, top: int, width: int, height: int) -> Any:
         """What the processor says is left of an alpha of 255."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from engines.device.contract import Stream
 from engines.registry import Registry
-from rt.frame import Frame, PlanarPicture
+from rt.frame import Frame, Place, PlanarPicture
 from rt.options import Look
 
 
@@ -30,6 +30,16 @@ class Compositor(Protocol):
     def unpack(self, stream: Stream, picture: PlanarPicture, image: Any) -> bool:
         """Asynchronous: gives ``stream`` the work of writing ``picture`` into ``image`` (uint8 [H, W, 3] BGR). False, and nothing is given,
         where it does not lie on this device, or is of another size."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where its pictures lie."""
+        ...
+
+    def pack(self, stream: Stream, image: Any, matrix: int) -> PlanarPicture:
+        """Asynchronous: gives ``stream`` the work of writing ``image`` into an NV12 picture of limited range, which is whole with an event
+        after it, and whose memory is used again once nobody holds its planes. An odd last column or row is left out."""
         ...
 
     def clear(self) -> None:

@@ -16,7 +16,7 @@ from engines.device.graphs import Graphs
 from engines.errors import DeviceError
 from engines.mask.contract import NetworkMask
 from engines.swap.contract import FadesAtSeam, MatchesColours
-from rt.compose.canvas import Canvas, masking_of
+from rt.compose.canvas import MASKS, Canvas, masking_of
 from rt.compose.contract import compositors
 from rt.compose.kernels.contract import Kernels
 from rt.compose.kernels.declared import KERNELS
@@ -24,8 +24,9 @@ from rt.compose.layers import Layers, by_identity
 from rt.compose.lost import Treatment, treatments
 from rt.compose.masks import NetworkMasks
 from rt.compose.memory import Memory
+from rt.compose.packed import PackedPictures
 from rt.compose.painters import Painter, PainterKind, painters
-from rt.frame import Frame, PlanarPicture, TrackedFace
+from rt.frame import Frame, Place, PlanarPicture, TrackedFace
 from rt.options import Look
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class DeviceCompositor:
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
         self._memory = Memory(kernels)
+        self._packed = PackedPictures(kernels)
         self._painters: dict[str, Painter] = {}
         self._masks: NetworkMasks | None = None
         self._layers = Layers()
@@ -50,6 +52,8 @@ class DeviceCompositor:
     def refusal(self, look: Look) -> str:
         if look.enhancer is not None and _kind(look.enhancer, is_enhancer=True) is None:
             return f"the enhancer {look.enhancer.name} works on pictures of the processor alone"
+        if (count := sum(isinstance(mask, NetworkMask) for mask in look.masks)) > MASKS:
+            return f"{count} masks of networks were chosen, and a device takes {MASKS} of one face"
         return ""
 
     def compose(self, stream: Stream, frame: Frame, image: Any, look: Look) -> None:
@@ -88,7 +92,21 @@ class DeviceCompositor:
         self._kernels.await_decoder()
         self._kernels.launch(KERNELS[f"{picture.layout}_to_bgr"], (width, height, 1), *codes, *how, image, image.strides[0])
 
+    @property
+    def place(self) -> Place:
+        return self._kernels.place
+
+    def pack(self, stream: Stream, image: Any, matrix: int) -> PlanarPicture:
+        height, width = image.shape[0] & ~1, image.shape[1] & ~1
+        planes = self._packed.take(width, height)
+        codes = [argument for plane in planes for argument in (plane, plane.strides[0])]
+        given = (image, image.strides[0], width, height, matrix, 0, *codes)
+        threads = (width // 2, height // 2, 1)
+        stream.enqueue(self._kernels.launch, KERNELS["bgr_to_nv12"], threads, *given, reads=(image,), writes=planes)
+        return PlanarPicture("nv12", planes, matrix, is_full_range=False)
+
     def clear(self) -> None:
+        self._packed.clear()
         self._forget_models()
         self._painters.clear()
         self._masks = None

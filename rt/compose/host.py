@@ -24,6 +24,7 @@ def warm_up() -> None:
     """Compiles what the first patch, or the first face that is hidden, would otherwise wait for."""
     picture, patch = np.zeros((1, 1, 3), np.uint8), Patch(np.zeros((1, 1, 3), np.uint8), np.zeros((1, 1), np.uint8), 0, 0)
     match_seam(picture, patch)
+    _add_membrane(_rows(patch.pixels), np.zeros((1, 1, 3), np.uint8))
     blend(picture, patch)
     sharpen(picture, patch, 1)
     limit(patch, Shapes(polygon(np.eye(3, 2)), Ramp(0, 1)))
@@ -76,8 +77,8 @@ def _blend(region: np.ndarray, pixels: np.ndarray, alpha: np.ndarray, opacity: i
 SHARPEN_MOST = 1.5
 """Share of the detail that is added at the most: beyond it pores and compression are all that is seen."""
 
-SHARPEN_SHARE, SHARPEN_MIN_PX = 0.006, 0.8
-"""What counts as detail: finer than this share of the patch's width, and than so many pixels."""
+SHARPEN_SHARE, SHARPEN_MIN_PX, SHARPEN_MAX_PX = 0.006, 0.8, 10.0
+"""What counts as detail: finer than this share of the patch's width, but than so many pixels at least and at most."""
 
 
 def sharpen(pixels: np.ndarray, patch: Patch, amount: float) -> None:
@@ -92,7 +93,7 @@ def sharpen(pixels: np.ndarray, patch: Patch, amount: float) -> None:
 
 def sharpen_sigma(width: int) -> float:
     """Pixels: of the blur that takes the detail from a patch of so many."""
-    return max(SHARPEN_MIN_PX, SHARPEN_SHARE * width)
+    return min(SHARPEN_MAX_PX, max(SHARPEN_MIN_PX, SHARPEN_SHARE * width))
 
 
 @compiled("void(uint8[:, :], uint8[:, ::1], uint8[:, ::1], int64)")
@@ -130,16 +131,39 @@ def match_seam(pixels: np.ndarray, patch: Patch, strength: float = 1.0) -> None:
     that pasting gradients amounts to (Farbman et al. 2009, "Coordinates for instant image cloning"), filled by pull and push
     (Gortler et al. 1996, "The lumigraph", 6.2) on a coarse grid.
     """
-    height, width = patch.alpha.shape
     cells = _cells(_under(pixels, patch), patch)
     below, above, alpha = cells[..., :3], cells[..., 3:6], cells[..., 6]
     ring = ((alpha >= SEAM_ALPHA[0]) & (alpha <= SEAM_ALPHA[1])).astype(np.float32)
     if not ring.any():
         return
     step = _usual(below.astype(np.float32) - above, ring > 0) * ring[..., None]
-    membrane = np.clip(np.round(_filled(step, ring) * strength) + 128, 0, 255).astype(np.uint8)  # bytes: four times as fast as floats
-    wide = cv2.resize(membrane, (width, height), interpolation=cv2.INTER_LINEAR)
-    cv2.addWeighted(patch.pixels, 1, wide, 1, -128, dst=patch.pixels)
+    membrane = np.clip(np.round(_filled(step, ring) * strength) + 128, 0, 255).astype(np.uint8)
+    _add_membrane(_rows(patch.pixels), membrane)
+
+
+@compiled("void(uint8[:, ::1], uint8[:, :, ::1])")
+def _add_membrane(pixels: np.ndarray, membrane: np.ndarray) -> None:
+    """Adds ``membrane`` (uint8 [rows, columns, 3], 128 + levels, each in the middle of its cell) to ``pixels`` [h, 3·w], in place. Between
+    the middles it goes over in whole 256ths of a cell, so that a device does the very same. Across first, which is few rows."""
+    rows, columns = membrane.shape[:2]
+    height, width = pixels.shape[0], pixels.shape[1] // 3
+    wide = np.empty((rows, 3 * width), np.uint16)
+    for x in range(width):
+        place = min(256 * (columns - 1), max(0, (2 * x + 1) * columns * 128 // width - 128))
+        column, share = place >> 8, np.uint16(place & 255)
+        after = min(column + 1, columns - 1)
+        for row in range(rows):
+            for c in range(3):
+                wide[row, 3 * x + c] = (
+                    np.uint16(membrane[row, column, c]) * np.uint16(256 - share) + np.uint16(membrane[row, after, c]) * share
+                )
+    for y in range(height):
+        place = min(256 * (rows - 1), max(0, (2 * y + 1) * rows * 128 // height - 128))
+        part = np.uint32(place & 255)
+        upper, lower, line = wide[place >> 8], wide[min((place >> 8) + 1, rows - 1)], pixels[y]
+        for i in range(3 * width):
+            added = (np.uint32(upper[i]) * np.uint32(256 - part) + np.uint32(lower[i]) * part + np.uint32(32768)) >> np.uint32(16)
+            line[i] = np.uint8(min(np.int32(255), max(np.int32(0), np.int32(np.int32(line[i]) + np.int32(added) - np.int32(128)))))
 
 
 def _usual(step: np.ndarray, ring: np.ndarray) -> np.ndarray:

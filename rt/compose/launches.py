@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 LAUNCHES_MAX = 12
-"""Of a frame with one face. A seam that is matched twice is beyond it: see ``launches``."""
+"""Of a frame with one face, whatever is chosen."""
 
 SWAP: dict[str, tuple[str, ...]] = {
-    "mesh": ("mesh_vertices", "mesh_raster", "mesh_draw"),
+    "mesh": ("mesh_raster", "mesh_draw"),
     "network": ("crop_to_tensor", "paste_planes"),
 }
-"""Swapper → kernels in order, where it is drawn onto the picture. Masks that are drawn are drawn in the last of them."""
+"""Swapper → kernels in order, where it is drawn onto the picture. What masks leave is known to the last of them."""
 
 PATCH: dict[str, tuple[str, ...]] = {
-    "mesh": ("mesh_vertices", "mesh_raster", "mesh_patch"),
+    "mesh": ("mesh_raster", "mesh_patch"),
     "network": ("crop_to_tensor", "planes_to_patch"),
 }
 """The same where a patch is made, since its seam is matched or it is sharpened."""
 
-LAY, SEAM, SHARPEN = ("lay_patch",), ("seam_cells", "seam_membrane"), ("sharpen_rows", "sharpen_columns")
+SEAM, LAY, SHARPEN = ("seam_membrane",), ("lay_patch",), ("lay_rows", "lay_columns")
 
-_SOFTENED = ("mask_blur_rows", "mask_blur_columns")
-
-NETWORK_MASKS: dict[str, tuple[str, ...]] = {
-    "planes": ("crop_to_tensor", "mask_levels", *_SOFTENED),
-    "pixels": ("crop_to_pixels", "mask_levels", *_SOFTENED),
-    "classes": ("crop_to_tensor", "mask_classes", *_SOFTENED),
-}
-"""What a mask's network takes and gives → kernels around it. What is laid is then lowered by ``LOWER``."""
-
-LOWER = ("mask_lower",)
+NETWORK_MASKS = ("crop_to_tensor", "mask_soften")
+"""Around the networks of masks, however many there are."""
 
 ENHANCE = "network"
 """An enhancer is one more of these."""
@@ -38,18 +30,20 @@ HIDE = ("hide_cells", "hide_face")
 
 BADGE = ("paint_badge",)
 
+PACK = ("bgr_to_nv12",)
+"""Of a frame that an encoder takes where it lies, beside those of ``launches``."""
+
 
 def launches(
-    swapper: str, *, enhanced: bool = False, seamless: bool = False, sharpened: bool = False, badge: bool = False, mask: str = ""
+    swapper: str, *, enhanced: bool = False, seamless: bool = False, sharpened: bool = False, badge: bool = False, masked: bool = False
 ) -> tuple[str, ...]:
-    """The kernels of a frame with one face, in order; 14 at the most without a network's mask, 20 with it. ``swapper``: a key of ``SWAP``,
-    ``mask``: of ``NETWORK_MASKS``, or none."""
-    made, lowered = (NETWORK_MASKS[mask], LOWER) if mask else ((), ())
-    swap = lowered + _drawn(swapper, seamless, sharpened and not enhanced)
-    return (*made, *swap, *(lowered + _drawn(ENHANCE, seamless, sharpened) if enhanced else ()), *(BADGE if badge else ()))
+    """The kernels of a frame with one face, in order. ``swapper``: a key of ``SWAP``; ``masked``: by networks."""
+    swap = _drawn(swapper, seamless, sharpened and not enhanced)
+    enhance = _drawn(ENHANCE, seamless, sharpened) if enhanced else ()
+    return (*(NETWORK_MASKS if masked else ()), *swap, *enhance, *(BADGE if badge else ()))
 
 
 def _drawn(kind: str, seamless: bool, sharpened: bool) -> tuple[str, ...]:
     if not seamless and not sharpened:
         return SWAP[kind]
-    return (*PATCH[kind], *(SEAM if seamless else ()), *LAY, *(SHARPEN if sharpened else ()))
+    return (*PATCH[kind], *(SEAM if seamless else ()), *(SHARPEN if sharpened else LAY))

@@ -79,7 +79,8 @@ class LastGood:
         good = self._kept
         _retain(good)
         _release(frame)
-        return replace(frame, pixels=good.pixels, slot=good.slot, repeated=True)
+        shown = {name: getattr(good, name) for name in ("pixels", "slot", "is_here", "composed")}
+        return replace(frame, **shown, repeated=True)
 
     def clear(self) -> None:
         """Lets go of what is kept."""

@@ -1,24 +1,35 @@
-"""Masks that networks make, on a device: crop → network → levels → blur, and nothing passes the host."""
+"""Masks that networks make, on a device: crops → networks → masks, and nothing passes the host. Two launches a frame for all masks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
-import cv2
 import numpy as np
 
 from engines.align import crop_plan, places
-from engines.mask.contract import Mask, MaskRecipe, NetworkMask
-from engines.mask.lower import SIDE, SIGMA
+from engines.mask.contract import Mask, NetworkMask
+from engines.mask.lower import SIDE, blur_weights
 from rt.compose.canvas import BATCH, Canvas, MadeMask
 from rt.compose.kernels import records
-from rt.compose.memory import Memory
+from rt.compose.memory import Fields, Memory
 from rt.compose.networks import DeviceNetworks
 from rt.frame import TrackedFace
 
-RADIUS = round(3 * SIGMA)
+SOFTENING: Fields = {"masks": (np.int32, (BATCH, 12))}
+
+TILE_THREADS, TILE = 256, 32
+"""As in ``mask.cu``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A mask's look at one face."""
+
+    mask: NetworkMask
+    face: TrackedFace
+    matrix: np.ndarray
 
 
 class NetworkMasks:
@@ -27,8 +38,8 @@ class NetworkMasks:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._networks = DeviceNetworks(memory)
-        self._weights = memory.constant(cv2.getGaussianKernel(2 * RADIUS + 1, SIGMA, cv2.CV_32F)[:, 0])
-        self._kept: dict[bytes, Any] = {}
+        weights = blur_weights()
+        self._radius, self._weights = len(weights) // 2, memory.constant(256 * weights)
 
     def forget(self) -> None:
         """Frees what is kept for models."""
@@ -36,55 +47,67 @@ class NetworkMasks:
 
     def look(self, canvas: Canvas, masks: Sequence[Mask], faces: Sequence[TrackedFace]) -> None:
         """Asks ``canvas`` for the masks of ``faces``, which it is told."""
-        number = 0
+        looks = []
         for mask in masks:
-            if not isinstance(mask, NetworkMask):
-                continue
-            matrices = places(mask.aligner, canvas.pixels, [face.points for face in faces], mask.recipe.wanted)
-            seen = [(face, matrix) for face, matrix in zip(faces, matrices, strict=True) if matrix is not None]
-            for first in range(0, len(seen), BATCH):
-                number = self._look(canvas, mask, seen[first : first + BATCH], number)
+            if isinstance(mask, NetworkMask):
+                matrices = places(mask.aligner, canvas.pixels, [face.points for face in faces], mask.recipe.wanted)
+                looks += [_Look(mask, face, matrix) for face, matrix in zip(faces, matrices, strict=True) if matrix is not None]
+        if not looks:
+            return
+        canvas.made_masks = self._memory.array("masks", len(looks) * SIDE * SIDE, np.uint8)
+        crops = self._cut(canvas, looks)
+        made = self._run(canvas, looks, crops)
+        self._soften(canvas, looks, made)
+        for number, look in enumerate(looks):
+            step = np.float32(look.mask.recipe.side // SIDE)
+            canvas.masking(look.face.id).made.append(MadeMask(number, look.matrix / step))
 
-    def _look(self, canvas: Canvas, mask: NetworkMask, seen: Sequence[tuple[TrackedFace, np.ndarray]], number: int) -> int:
-        """``number``: of masks made in this frame before; returns it with these."""
-        recipe, count = mask.recipe, len(seen)
-        planes = self._crops(canvas, recipe, [matrix for _, matrix in seen])
-        (made,) = self._networks.run(canvas, mask, None, planes, [(mask.network.made, (count, *recipe.made))])
-        for row, (face, matrix) in enumerate(seen):
-            levels = self._soft(canvas, recipe, self._memory.rows(made, row, 1), number + row)
-            canvas.masking(face.id).made.append(MadeMask(levels, matrix / np.float32(recipe.side // SIDE)))
-        return number + count
+    def _cut(self, canvas: Canvas, looks: Sequence[_Look]) -> list[int]:
+        """Where the crops begin in the memory called "mask crops", floats."""
+        starts = _starts([3 * look.mask.recipe.side**2 for look in looks])
+        planes = self._memory.array("mask crops", starts[-1], np.float32)
+        for first in range(0, len(looks), BATCH):
+            some = looks[first : first + BATCH]
+            crops = canvas.crops(len(some))
+            for number, look in enumerate(some):
+                recipe, record = look.mask.recipe, crops.host["faces"][number : number + 1]
+                plan, place = crop_plan(look.matrix, recipe.side, canvas.pixels.shape), starts[first + number]
+                records.set_crop(record, plan, recipe.given, recipe.side, is_planar=recipe.is_planar, place=place)
+            side = max(look.mask.recipe.side for look in some)
+            canvas.launch("crop_to_tensor", (side, side, len(some)), *canvas.frame, crops.device["faces"], len(some), planes)
+        return starts
 
-    def _crops(self, canvas: Canvas, recipe: MaskRecipe, matrices: Sequence[np.ndarray]) -> Any:
-        count, side = len(matrices), recipe.side
-        crops = canvas.crops(count)
-        for record, matrix in zip(np.split(crops.host["faces"], count), matrices, strict=True):
-            records.set_crop(record, crop_plan(matrix, side, canvas.pixels.shape), recipe.given)
-        shape = (count, 3, side, side) if recipe.is_planar else (count, side, side, 3)
-        self._memory.array("mask crops", math.prod(shape), np.float32)
-        planes = self._memory.part("mask crops", 0, shape)
-        given, threads = (*canvas.frame, crops.device["faces"], count, side), (side, side, count)
-        if recipe.is_planar:
-            canvas.launch("crop_to_tensor", threads, *given, 1, planes)
-        else:
-            canvas.launch("crop_to_pixels", threads, *given, planes)
-        return planes
+    def _run(self, canvas: Canvas, looks: Sequence[_Look], crops: Sequence[int]) -> list[int]:
+        """Where what the networks gave begins in the memory called "masks made", floats."""
+        starts = _starts([math.prod(look.mask.recipe.made) for look in looks])
+        self._memory.array("masks made", starts[-1], np.float32)
+        first = 0
+        while first < len(looks):
+            mask = looks[first].mask
+            last = next((k for k in range(first, len(looks)) if looks[k].mask is not mask or k - first == BATCH), len(looks))
+            recipe, count = mask.recipe, last - first
+            shape = (3, recipe.side, recipe.side) if recipe.is_planar else (recipe.side, recipe.side, 3)
+            given = self._memory.part("mask crops", crops[first], (count, *shape))
+            made = self._memory.part("masks made", starts[first], (count, *recipe.made))
+            self._networks.run(canvas, mask, None, given, [(mask.network.made, made)])
+            first = last
+        return starts
 
-    def _soft(self, canvas: Canvas, recipe: MaskRecipe, made: Any, number: int) -> Any:
-        """``engines.mask.lower.softened`` of the mask that is in ``made`` ([1, …])."""
-        levels, rows = self._memory.array("mask levels", SIDE * SIDE, np.uint8), self._memory.array("mask rows", SIDE * SIDE, np.float32)
-        if recipe.kept is None:
-            canvas.launch("mask_levels", (SIDE * SIDE, 1, 1), made, SIDE * SIDE, levels)
-        else:
-            given = (made, len(recipe.kept), SIDE, SIDE, recipe.side // SIDE, self._classes(recipe.kept))
-            canvas.launch("mask_classes", (SIDE, SIDE, 1), *given, levels)
-        soft = self._memory.array(f"mask {number}", SIDE * SIDE, np.uint8)
-        canvas.launch("mask_blur_rows", (SIDE, SIDE, 1), levels, SIDE, SIDE, self._weights, RADIUS, rows)
-        canvas.launch("mask_blur_columns", (SIDE, SIDE, 1), rows, SIDE, SIDE, self._weights, RADIUS, soft)
-        return soft
+    def _soften(self, canvas: Canvas, looks: Sequence[_Look], made: Sequence[int]) -> None:
+        """``engines.mask.lower.softened`` of all of them."""
+        scores = self._memory.array("masks made", 0, np.float32)
+        across = -(-SIDE // TILE)
+        for first in range(0, len(looks), BATCH):
+            some = looks[first : first + BATCH]
+            softening = canvas.parcel("softening", SOFTENING)
+            for record, look, place in zip(softening.host["masks"], some, made[first:], strict=False):
+                recipe = look.mask.recipe
+                records.set_softening(record, place, SIDE, recipe.side // SIDE, recipe.kept)
+            out = self._memory.part("masks", first * SIDE * SIDE, (len(some), SIDE, SIDE))
+            given = (scores, softening.device["masks"], len(some), self._weights, self._radius)
+            canvas.launch("mask_soften", (TILE_THREADS * across, across, len(some)), *given, out)
 
-    def _classes(self, kept: np.ndarray) -> Any:
-        key = kept.tobytes()
-        if key not in self._kept:
-            self._kept[key] = self._memory.constant(kept.astype(np.uint8))
-        return self._kept[key]
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    """Where each begins in a row, and the end."""
+    return [0, *map(int, np.cumsum(sizes))]

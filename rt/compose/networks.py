@@ -19,8 +19,8 @@ from rt.compose.memory import Memory
 FLOAT = np.dtype(np.float32)
 """What kernels read and write; networks of half precision get and give copies."""
 
-Wanted = Sequence[tuple[TensorSpec, tuple[int, ...]]]
-"""Outputs of a network that are looked at, and their shapes."""
+Wanted = Sequence[tuple[TensorSpec, Any]]
+"""Outputs of a network that are looked at, and their shapes; or float32 arrays to hold them."""
 
 
 class RunsOnCrops(Protocol):
@@ -85,11 +85,14 @@ class DeviceNetworks:
         """Asks ``canvas`` for a run of ``model`` on ``planes`` (float32 [N, …]). What it is to write: float32, the same arrays from frame
         to frame, until the next run's."""
         network, others = model.network, self._others(model, identity, len(planes))
-        written = [self._array(f"output {number}", shape, spec.dtype) for number, (spec, shape) in enumerate(wanted)]
+        written = [self._written(f"output {number}", spec.dtype, place) for number, (spec, place) in enumerate(wanted)]
         outputs = tuple(spec.name for spec, _ in wanted)
         run = _Run(network.session, network.batches, network.picture.name, tuple(others), outputs)
         canvas.call(run, self._of_type("input", canvas, planes, network.picture.dtype), *others.values(), *written)
-        made = [self._of_type(f"output {number}", canvas, array, FLOAT) for number, array in enumerate(written)]
+        made = [
+            self._of_type(f"output {number}", canvas, array, FLOAT, None if isinstance(place, tuple) else place)
+            for number, (array, (_, place)) in enumerate(zip(written, wanted, strict=True))
+        ]
         if id(model) not in self._checked:
             self._checked[id(model)] = model
             canvas.call(_Check(model.check_made), made[0])
@@ -102,11 +105,17 @@ class DeviceNetworks:
             self._fed[key] = (model, identity, fed)
         return self._fed[key][2]
 
-    def _of_type(self, what: str, canvas: Canvas, array: Any, dtype: np.dtype[Any]) -> Any:
-        """``array``, or a copy of that type."""
+    def _written(self, what: str, dtype: np.dtype[Any], place: Any) -> Any:
+        """Where a network writes a result that is to lie in ``place``, or is of that shape."""
+        if isinstance(place, tuple):
+            return self._array(what, place, dtype)
+        return place if dtype == FLOAT else self._array(what, tuple(place.shape), dtype)
+
+    def _of_type(self, what: str, canvas: Canvas, array: Any, dtype: np.dtype[Any], into: Any = None) -> Any:
+        """``array``, or a copy of that type, ``into`` where that is given."""
         if array.dtype == dtype:
             return array
-        typed = self._array(f"{what} as", tuple(array.shape), dtype)
+        typed = self._array(f"{what} as", tuple(array.shape), dtype) if into is None else into
         canvas.call(copy_into, array, typed)
         return typed
 

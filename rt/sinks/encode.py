@@ -11,10 +11,13 @@ import av
 import numpy as np
 from av.container import OutputContainer
 from av.error import FFmpegError
+from av.video.frame import CudaContext
 from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
 
 from rt.audio import RATE_HZ, AudioChunk
-from rt.frame import VideoFormat
+from rt.delivery import Delivery
+from rt.frame import Frame, Place, PlanarPicture, VideoFormat
+from rt.sinks.encoders import NVIDIA, EncoderChoice, on_gpu
 from rt.sinks.timeline import SoundLine
 
 AAC_SAMPLES = 1024
@@ -38,10 +41,12 @@ class Matrix(NamedTuple):
     primaries: int
     transfer: int
     matrix: int
+    number: int
+    """As kernels know it."""
 
 
-BT709 = Matrix(Colorspace.ITU709, 1, 1, 1)
-BT601 = Matrix(Colorspace.ITU601, 6, 6, 6)
+BT709 = Matrix(Colorspace.ITU709, 1, 1, 1, 709)
+BT601 = Matrix(Colorspace.ITU601, 6, 6, 6, 601)
 HD_HEIGHT = 720
 """Players that ignore tags take BT.709 from this height on, BT.601 below."""
 
@@ -81,6 +86,32 @@ class ToYuv:
         )
 
 
+class Pictures:
+    """What an encoder is given for a frame: what was composed, where it lies and as it is, or the host's pixels in its colours."""
+
+    def __init__(self, video: VideoFormat, choice: EncoderChoice) -> None:
+        """``video``: even sides. ``choice``: the encoder that was chosen; counts what it takes as it lies."""
+        self._choice, place = choice, choice.place
+        self._to_yuv = ToYuv(video)
+        self._wanted = Delivery() if place is None else Delivery(False, matrix_for(video.height).number)
+        self._place = place
+        self._context = CudaContext(device_id=place[1]) if place is not None and place[0] == NVIDIA else None
+
+    def wants(self, place: Place | None) -> Delivery:
+        """See ``rt.delivery.Selective``."""
+        return self._wanted if place is not None and place == self._place else Delivery()
+
+    def __call__(self, frame: Frame) -> av.VideoFrame:
+        if frame.composed is not None and self.wants(frame.composed.place).matrix == frame.composed.matrix:
+            self._choice.in_place += 1
+            return self._as_it_lies(frame.composed)
+        return self._to_yuv(frame.pixels)
+
+    def _as_it_lies(self, picture: PlanarPicture) -> av.VideoFrame:
+        """Keeps hold of its memory, and so does the encoder while it works on it."""
+        return av.VideoFrame.from_dlpack(picture.planes, format=picture.layout, cuda_context=self._context)
+
+
 @dataclass(frozen=True, slots=True)
 class Coding:
     """How pictures are encoded."""
@@ -93,6 +124,8 @@ class Coding:
     encoder: str = "libx264"
     options: dict[str, str] = field(default_factory=dict)
     """The encoder's own."""
+    place: Place | None = None
+    """Where pictures lie that it takes beside the host's."""
 
 
 class Tracks:
@@ -142,10 +175,14 @@ class Tracks:
     def _add_pictures(self, video: VideoFormat, coding: Coding) -> av.VideoStream:
         rate = exact_rate(video.fps)
         key_frames = str(max(1, round(coding.key_frame_s * rate)))
-        stream = self._container.add_stream(coding.encoder, rate=rate, options={"g": key_frames, **coding.options})
+        options = {"g": key_frames, **coding.options}
+        try:
+            stream = self._container.add_stream(coding.encoder, rate=rate, options=options, hwaccel=on_gpu(coding.place))
+        except FFmpegError as error:  # the GPU
+            raise EncoderError(error.errno, error.strerror) from error
         assert isinstance(stream, av.VideoStream)
         matrix = matrix_for(video.height)
-        stream.width, stream.height, stream.pix_fmt = video.width, video.height, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = video.width, video.height, "yuv420p" if coding.place is None else "nv12"
         context = stream.codec_context
         context.time_base = coding.time_base
         context.color_range = ColorRange.MPEG

@@ -9,12 +9,13 @@ from fractions import Fraction
 from typing import Any, cast
 
 import av
+from av.codec.hwaccel import HWAccel
 from av.error import FFmpegError
 from av.video.codeccontext import VideoCodecContext
 
 from engines.registry import Registry
 from rt.errors import OptionError, SinkError, SinkRetryError
-from rt.frame import VideoFormat
+from rt.frame import Place, VideoFormat
 
 AUTO = "auto"
 
@@ -22,6 +23,9 @@ AUTO_ORDER = ("h264_nvenc", "libx264")
 """What ``auto`` tries. HEVC is for whoever asks: RTMP's servers and browsers do not all take it."""
 
 log = logging.getLogger(__name__)
+
+PROCESSOR, NVIDIA = 1, 2
+"""As DLPack numbers kinds of devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Encoder:
     """Beside ``file`` where no bitrate was asked for."""
     instead: str = ""
     """What is taken where the machine refuses; empty for one that every machine has."""
+    reads: int = PROCESSOR
+    """Whose memory it takes NV12 from without a copy of ours: the first number of a ``rt.frame.Place``."""
 
 
 encoders: Registry[Encoder] = Registry("encoder")
@@ -56,8 +62,8 @@ _NVENC = {
 encoders.register("libx264")(Encoder("h264", {**_X264, "sc_threshold": "0"}, _X264, {"crf": "20"}))
 encoders.register("libx265")(Encoder("hevc", {**_X265, "x265-params": "log-level=error:scenecut=0"}, _X265, {"crf": "22"}))
 _NVENC_LIVE = {**_NVENC, "rc": "cbr", "no-scenecut": "1", "strict_gop": "1"}  # key frames at their interval and nowhere else
-encoders.register("h264_nvenc")(Encoder("h264", _NVENC_LIVE, {**_NVENC, "rc": "vbr"}, {"cq": "21"}, "libx264"))
-encoders.register("hevc_nvenc")(Encoder("hevc", _NVENC_LIVE, {**_NVENC, "rc": "vbr"}, {"cq": "24"}, "libx265"))
+encoders.register("h264_nvenc")(Encoder("h264", _NVENC_LIVE, {**_NVENC, "rc": "vbr"}, {"cq": "21"}, "libx264", NVIDIA))
+encoders.register("hevc_nvenc")(Encoder("hevc", _NVENC_LIVE, {**_NVENC, "rc": "vbr"}, {"cq": "24"}, "libx265", NVIDIA))
 
 
 def check_encoder(name: str) -> str:
@@ -67,22 +73,31 @@ def check_encoder(name: str) -> str:
     return name
 
 
-def refusal(name: str, video: VideoFormat, options: Mapping[str, str]) -> str:
-    """Why the encoder does not open here for pictures of ``video``; empty where it does. The one honest test is to open it once."""
+def on_gpu(place: Place | None) -> HWAccel | None:
+    """What has an encoder take pictures that lie in ``place``; None where it needs nothing for that. CUDA's primary context, which is
+    CuPy's too."""
+    return HWAccel("cuda", device=str(place[1]), options={"primary_ctx": "1"}) if place is not None and place[0] == NVIDIA else None
+
+
+def refusal(name: str, video: VideoFormat, options: Mapping[str, str], place: Place | None = None) -> str:
+    """Why the encoder does not open here for pictures of ``video``; empty where it does. The one honest test is to open it once.
+
+    ``place``: where its pictures are to lie; None for frames that FFmpeg allocates.
+    """
     try:
-        context = cast(VideoCodecContext, av.CodecContext.create(name, "w"))
-        context.width, context.height, context.pix_fmt = video.width, video.height, "yuv420p"
+        context = cast(VideoCodecContext, av.CodecContext.create(name, "w", on_gpu(place)))
+        context.width, context.height, context.pix_fmt = video.width, video.height, "yuv420p" if place is None else "nv12"
         context.framerate, context.time_base = Fraction(video.fps).limit_denominator(1001), Fraction(1, 90_000)
         context.options = dict(options)
         context.open()
     except PermissionError:  # FFmpeg's word where there is no GPU, or no driver
         return "the machine refuses its GPU; is NVIDIA's driver installed?"
-    except (FFmpegError, OSError, ValueError) as error:
+    except (FFmpegError, OSError, ValueError, NotImplementedError) as error:
         return f"it does not open ({getattr(error, 'strerror', None) or error})"
     return ""
 
 
-Refusal = Callable[[str, VideoFormat, Mapping[str, str]], str]
+Refusal = Callable[[str, VideoFormat, Mapping[str, str], Place | None], str]
 
 
 @dataclass(slots=True)
@@ -96,6 +111,12 @@ class EncoderChoice:
     """What was chosen last."""
     rejected: dict[str, str] = field(default_factory=dict)
     """Encoder → why not."""
+    places: frozenset[Place] = frozenset()
+    """Where lanes leave composed pictures."""
+    place: Place | None = None
+    """Where the chosen one takes them as they lie, the host's pixels as well; None where it takes those alone. Any thread may read it."""
+    in_place: int = 0
+    """Pictures that it took as they lay."""
     _broken: dict[str, str] = field(default_factory=dict)
 
     def choose(self, video: VideoFormat, options_of: Callable[[Encoder], Mapping[str, str]]) -> Encoder:
@@ -104,11 +125,12 @@ class EncoderChoice:
         self.rejected = dict(self._broken)
         *first, last = self._order()
         for name in first:
-            why = self._broken.get(name) or self.refuses(name, video, options_of(encoders[name]))
+            options = options_of(encoders[name])
+            why = self._broken.get(name) or self.refuses(name, video, options, None)
             if not why:
-                return self._take(name)
+                return self._take(name, video, options)
             self.rejected[name] = why
-        return self._take(last)
+        return self._take(last, video, options_of(encoders[last]))
 
     def error(self, what: str, error: OSError) -> SinkError:
         """For the chosen one, which failed at its opening or at work: a later try takes another, but for the last."""
@@ -119,7 +141,10 @@ class EncoderChoice:
         return SinkRetryError(f"{what} with {self.name}, {why}; the next try takes {encoders[self.name].instead}")
 
     def statistics(self) -> dict[str, Any]:
-        return {"encoder": self.name, "encoders_refused": dict(self.rejected)} if self.name else {}
+        if not self.name:
+            return {}
+        in_place = {"in_place": self.in_place} if self.places else {}
+        return {"encoder": self.name, "encoders_refused": dict(self.rejected), **in_place}
 
     def _order(self) -> tuple[str, ...]:
         if self.asked == AUTO:
@@ -127,10 +152,16 @@ class EncoderChoice:
         instead = encoders[self.asked].instead
         return (self.asked, instead) if instead else (self.asked,)
 
-    def _take(self, name: str) -> Encoder:
+    def _place_for(self, name: str, video: VideoFormat, options: Mapping[str, str]) -> Place | None:
+        """The first place that it can read; with pictures of others the host is between."""
+        readable = sorted(place for place in self.places if place[0] == encoders[name].reads)
+        return next((place for place in readable if not self.refuses(name, video, options, place)), None)
+
+    def _take(self, name: str, video: VideoFormat, options: Mapping[str, str]) -> Encoder:
         if self.name != name:
             said = "; ".join(f"not {other}: {why}" for other, why in self.rejected.items())
             is_surprise = self.asked not in (AUTO, name) or bool(self._broken)
             log.log(logging.WARNING if is_surprise else logging.INFO, "pictures are encoded by %s%s", name, f" ({said})" if said else "")
         self.name = name
+        self.place = self._place_for(name, video, options)
         return encoders[name]

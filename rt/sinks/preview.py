@@ -15,7 +15,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from rt.frame import Frame, TrackedFace, VideoFormat
+from rt.delivery import NOTHING, Delivery
+from rt.frame import Frame, Place, TrackedFace, VideoFormat
 
 BEFORES_MAX = 4
 """Pictures kept from before the work: of the frames that may be between the lane and this sink, and one."""
@@ -147,6 +148,10 @@ class PreviewSink:
 
     def after(self, frame: Frame) -> None:
         """Nothing: the sink gets it."""
+
+    def wants(self, place: Place | None) -> Delivery:
+        """As ``rt.delivery.Selective``: pixels, while the window is looked at."""
+        return Delivery() if self.wanted.visible else NOTHING
 
     # --- sink: the runner's thread ---
 

@@ -12,9 +12,10 @@ import av
 from av.error import FFmpegError
 
 from rt.audio import AudioQueue
+from rt.delivery import Delivery
 from rt.errors import SinkError
-from rt.frame import Frame, VideoFormat
-from rt.sinks.encode import Coding, EncoderError, ToYuv, Tracks, even
+from rt.frame import Frame, Place, VideoFormat
+from rt.sinks.encode import Coding, EncoderError, Pictures, Tracks, even
 from rt.sinks.encoders import AUTO, Encoder, EncoderChoice, check_encoder
 
 FRAGMENT_US = "500000"
@@ -53,7 +54,7 @@ class RecorderSink:
         self._bitrate_bps = bitrate_bps
         self._container: av.container.OutputContainer | None = None
         self._tracks: Tracks | None = None
-        self._to_yuv: ToYuv | None = None
+        self._pictures: Pictures | None = None
         self._start_ns: int | None = None
         self._last_pts = -1
         self._broken = False
@@ -61,11 +62,11 @@ class RecorderSink:
     def open(self, video: VideoFormat) -> None:
         size = even(video)
         form, options = CONTAINERS[self._path.suffix.lower()]
-        self._to_yuv = ToYuv(size)
         try:
             self._container = av.open(str(self._path), "w", format=form, container_options=options)
             self._tracks = Tracks(self._container, size, self._coding(size))
             self._container.start_encoding()
+            self._pictures = Pictures(size, self._choice)
         except EncoderError as error:
             self._broken = True
             raise self._choice.error(f"cannot record to {self._path}", error) from error
@@ -75,13 +76,13 @@ class RecorderSink:
 
     def write(self, frame: Frame) -> None:
         assert self._tracks is not None, "open comes first"
-        assert self._to_yuv is not None
+        assert self._pictures is not None
         if self._start_ns is None:
             self._start_ns = frame.captured_ns
             self._tracks.start(frame.captured_ns)
         try:
             self._tracks.sound(self._audio.take_all(), frame.captured_ns)
-            self._tracks.picture(self._to_yuv(frame.pixels), self._pts(frame.captured_ns))
+            self._tracks.picture(self._pictures(frame), self._pts(frame.captured_ns))
         except (FFmpegError, OSError) as error:
             self._broken = True
             raise self._explained(error) from error
@@ -94,7 +95,7 @@ class RecorderSink:
 
     def close(self) -> None:
         """Also after an error: what was written so far stays playable. A file in which there is no picture is removed."""
-        container, self._container = self._container, None
+        container, self._container, self._pictures = self._container, None, None
         if container is None:
             return
         with contextlib.suppress(FFmpegError, OSError) if self._broken else contextlib.nullcontext():
@@ -105,6 +106,13 @@ class RecorderSink:
                 container.close()
         if self._start_ns is None:  # no picture ever came: a file without one is none that a player opens
             self._path.unlink(missing_ok=True)
+
+    def lie_in(self, places: frozenset[Place]) -> None:
+        self._choice.places = places
+
+    def wants(self, place: Place | None) -> Delivery:
+        pictures = self._pictures
+        return Delivery() if pictures is None else pictures.wants(place)
 
     def statistics(self) -> dict[str, Any]:
         tracks = self._tracks
@@ -127,7 +135,7 @@ class RecorderSink:
             return {**encoder.file, **({} if self._bitrate_bps else encoder.quality)}
 
         chosen = self._choice.choose(video, options)
-        return Coding(TIME_BASE, 2.0, self._bitrate_bps, self._choice.name, options(chosen))
+        return Coding(TIME_BASE, 2.0, self._bitrate_bps, self._choice.name, options(chosen), self._choice.place)
 
     def _explained(self, error: FFmpegError | OSError) -> SinkError:
         if error.errno == errno.ENOSPC:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from rt.clock import Clock
+from rt.delivery import can_read
 from rt.errors import SinkError, SinkRetryError
 from rt.frame import Frame, VideoFormat
 from rt.metrics import Metrics
@@ -64,6 +65,10 @@ class SinkRunner:
     def start(self, video: VideoFormat) -> None:
         self._video = video
         self._thread.start()
+
+    def can_read(self, frame: Frame) -> bool:
+        """False for one that was composed before this sink wanted pixels, and for one that wants none. Any thread."""
+        return frame.is_here or can_read(self.sink, frame.composed)
 
     def offer(self, frame: Frame) -> None:
         """Leaves a frame, whose slot the caller has retained for this sink. Blocks only for a lossless sink that is behind."""
@@ -145,6 +150,9 @@ class SinkRunner:
                 return
             if frame is None:
                 self.sink.idle(self._clock.now_ns())
+                continue
+            if not self.can_read(frame):  # its encoder was another when this was composed
+                self._lose(frame)
                 continue
             try:
                 self.sink.write(frame)

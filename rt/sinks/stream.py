@@ -14,9 +14,10 @@ from av.error import FFmpegError
 from rt.address import shown
 from rt.audio import AudioQueue
 from rt.clock import Clock
+from rt.delivery import Delivery
 from rt.errors import OptionError, SinkError, SinkRetryError
-from rt.frame import Frame, VideoFormat
-from rt.sinks.encode import Coding, EncoderError, ToYuv, Tracks, even, exact_rate
+from rt.frame import Frame, Place, VideoFormat
+from rt.sinks.encode import Coding, EncoderError, Pictures, Tracks, even, exact_rate
 from rt.sinks.encoders import AUTO, Encoder, EncoderChoice, check_encoder, encoders
 from rt.sinks.timeline import ConstantRate
 from rt.sinks.transport import Writer, transport_for
@@ -70,7 +71,7 @@ class StreamSink:
         self._writer: Writer | None = None
         self._container: OutputContainer | None = None
         self._tracks: Tracks | None = None
-        self._to_yuv: ToYuv | None = None
+        self._pictures: Pictures | None = None
         self._video: VideoFormat | None = None
         self._rate: ConstantRate | None = None  # from the first picture of a connection on, as are the next two
         self._last: av.VideoFrame | None = None
@@ -81,7 +82,6 @@ class StreamSink:
 
     def open(self, video: VideoFormat) -> None:
         self._video = size = even(video)
-        self._to_yuv = ToYuv(size)
         self._rate, self._last, self._broken = None, None, False
         try:
             self._writer = self._transport.connect(self._url, self._timeout_s)
@@ -94,6 +94,7 @@ class StreamSink:
             )
             self._tracks = Tracks(self._container, size, self._coding(size))
             self._container.start_encoding()
+            self._pictures = Pictures(size, self._choice)
         except EncoderError as error:
             raise self._without_encoder(error) from None
         except (FFmpegError, OSError) as error:
@@ -101,7 +102,7 @@ class StreamSink:
             raise self._explained(error) from None  # the cause may spell the key out
 
     def write(self, frame: Frame) -> None:
-        assert self._to_yuv is not None, "open comes first"
+        assert self._pictures is not None, "open comes first"
         rate = self._rate or self._begin(frame)
         self._age_ns = self._clock.now_ns() - frame.captured_ns
         missing = rate.missing_before(frame.captured_ns)
@@ -110,7 +111,7 @@ class StreamSink:
             return
         for _ in range(missing):
             self._repeat()
-        self._last = self._to_yuv(frame.pixels)
+        self._last = self._pictures(frame)
         self._send(self._last)
 
     def deadline_ns(self) -> int | None:
@@ -124,6 +125,7 @@ class StreamSink:
 
     def close(self) -> None:
         container, self._container = self._container, None
+        self._pictures = self._last = None
         writer, self._writer = self._writer, None
         if writer is None:
             return
@@ -136,6 +138,13 @@ class StreamSink:
             if container is not None:
                 container.close()
         writer.close()
+
+    def lie_in(self, places: frozenset[Place]) -> None:
+        self._choice.places = places
+
+    def wants(self, place: Place | None) -> Delivery:
+        pictures = self._pictures
+        return Delivery() if pictures is None else pictures.wants(place)
 
     def statistics(self) -> dict[str, Any]:
         tracks, video = self._tracks, self._video
@@ -180,7 +189,7 @@ class StreamSink:
             return {**encoder.live, **limits}
 
         chosen = self._choice.choose(video, options)
-        return Coding(1 / exact_rate(video.fps), 2.0, bitrate_bps, self._choice.name, options(chosen))
+        return Coding(1 / exact_rate(video.fps), 2.0, bitrate_bps, self._choice.name, options(chosen), self._choice.place)
 
     def _without_encoder(self, error: EncoderError) -> SinkError:
         self._broken = True

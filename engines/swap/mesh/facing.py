@@ -34,7 +34,7 @@ class Facing:
 
     def share(self, turn: np.ndarray) -> np.ndarray:
         """float32 [468] in [0, 1]: 1 where the surface of a face that is turned by ``turn`` faces the viewer, 0 where it is edge-on or
-        behind. Written out as ``mesh_vertices`` does it."""
+        behind. Written out as ``mesh.cu`` does it."""
         across, down, away = self.normals.T
         x, y, z = (across * turn[0, k] + down * turn[1, k] + away * turn[2, k] for k in range(3))
         length = np.sqrt(x * x + y * y + z * z) + np.float32(1e-12)

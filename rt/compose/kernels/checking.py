@@ -11,6 +11,7 @@ from engines.device.checking import CheckingDevice
 from engines.device.memory import ApartArray, Ledger
 from rt.compose.kernels.contract import Kernels, Size
 from rt.compose.kernels.declared import Kernel
+from rt.frame import Place
 
 
 class CheckingKernels:
@@ -31,6 +32,10 @@ class CheckingKernels:
         """Counts anew. Nothing may be under way."""
         self.launched.clear()
         self.moved.clear()
+
+    @property
+    def place(self) -> Place:
+        return self._inner.place
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
         self.launched[kernel.name] += 1

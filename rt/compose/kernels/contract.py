@@ -8,6 +8,7 @@ import numpy as np
 
 from engines.errors import DeviceError
 from rt.compose.kernels.declared import DTYPES, Kernel
+from rt.frame import Place
 
 Size = tuple[int, int, int]
 """Threads in x, y and z."""
@@ -20,6 +21,11 @@ class Kernels(Protocol):
     ``__cuda_array_interface__`` are taken too; CuPy's have one, by which PyCUDA's kernels take them.
     All calls return without waiting for the device.
     """
+
+    @property
+    def place(self) -> Place:
+        """Whose memory its arrays are."""
+        ...
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
         """At least ``threads`` threads of ``kernel``; none at all where one of the three is 0.
@@ -36,7 +42,6 @@ class Kernels(Protocol):
     def put(self, values: np.ndarray, array: Any) -> None:
         """Copies ``values`` of the host into ``array``. ``values`` may be changed as soon as this returns."""
         ...
-
 
     def adopt(self, plane: Any) -> Any:
         """A plane of a decoded picture as an array of this device, without a copy; None where it lies on another one. ``plane`` tells

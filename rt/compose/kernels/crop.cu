@@ -24,39 +24,20 @@ struct CropPixel {
   }
 };
 
-// tensor: float [faces * boost * boost, 3, side, side] in R, G, B; picture (i, j) of a face has every boost-th pixel from row i and column
-// j on of a crop of side * boost. One thread a pixel of that crop.
-extern "C" __global__ void crop_to_tensor(const u8* frame, int width, int height, int pitch, const Face* faces, int count, int side,
-                                          int boost, float* tensor) {
+// Crops for networks, of any sizes at once: each from its place in `out` on, float. Planes: [boost * boost, 3, side, side] in R, G, B;
+// picture (i, j) has every boost-th pixel from row i and column j on of a crop of side * boost. Pixels: [side, side, 3] in B, G, R. One thread
+// a pixel of the largest crop.
+extern "C" __global__ void crop_to_tensor(const u8* frame, int width, int height, int pitch, const Face* faces, int count, float* out) {
   PIXEL;
-  int number = blockIdx.z;
-  if (x >= side * boost || y >= side * boost || number >= count) return;
-  CropPixel pixel(Picture{(u8*)frame, width, height, pitch}, faces[number], x, y);
-  size_t part = ((size_t)number * boost + y % boost) * boost + x % boost;
-  for (int c = 0; c < 3; c++) tensor[((part * 3 + c) * side + y / boost) * side + x / boost] = pixel.rgb[c];
-}
-
-// The same for networks that take pixels: float [faces, side, side, 3] in B, G, R.
-extern "C" __global__ void crop_to_pixels(const u8* frame, int width, int height, int pitch, const Face* faces, int count, int side,
-                                          float* pixels) {
-  PIXEL;
-  int number = blockIdx.z;
-  if (x >= side || y >= side || number >= count) return;
-  CropPixel pixel(Picture{(u8*)frame, width, height, pitch}, faces[number], x, y);
-  for (int c = 0; c < 3; c++) pixels[(((size_t)number * side + y) * side + x) * 3 + c] = pixel.rgb[2 - c];
-}
-
-// An unsharp mask: out = in + amount (in - blurred), by the binomial window of five; the border is repeated. float [planes, side, side].
-extern "C" __global__ void sharpen(const float* in, int planes, int side, float amount, float* out) {
-  PIXEL;
-  int plane = blockIdx.z;
-  if (x >= side || y >= side || plane >= planes) return;
-  const float binomial[5] = {1 / 16.0f, 4 / 16.0f, 6 / 16.0f, 4 / 16.0f, 1 / 16.0f};
-  const float* values = in + (size_t)plane * side * side;
-  float blurred = 0;
-  for (int j = 0; j < 5; j++)
-    for (int i = 0; i < 5; i++)
-      blurred += binomial[j] * binomial[i] * values[clamped(y + j - 2, 0, side - 1) * side + clamped(x + i - 2, 0, side - 1)];
-  size_t place = (size_t)y * side + x;
-  out[(size_t)plane * side * side + place] = values[place] + amount * (values[place] - blurred);
+  if ((int)blockIdx.z >= count) return;
+  const Face& face = faces[blockIdx.z];
+  int side = face.crop_side, boost = face.crop_boost;
+  if (x >= side * boost || y >= side * boost) return;
+  CropPixel pixel(Picture{(u8*)frame, width, height, pitch}, face, x, y);
+  float* own = out + face.crop_place;
+  size_t part = (size_t)(y % boost) * boost + x % boost;
+  for (int c = 0; c < 3; c++) {
+    if (face.crop_planes) own[((part * 3 + c) * side + y / boost) * side + x / boost] = pixel.rgb[c];
+    else own[((size_t)y * side + x) * 3 + 2 - c] = pixel.rgb[c];
+  }
 }

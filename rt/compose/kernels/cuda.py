@@ -11,6 +11,7 @@ from rt.compose.kernels.contract import DLPACK_CUDA, Size, checked
 from rt.compose.kernels.declared import KERNELS, Kernel
 from rt.compose.kernels.nvrtc import OPTIONS
 from rt.compose.kernels.sources import source
+from rt.frame import Place
 
 
 class CudaKernels:
@@ -37,6 +38,10 @@ class CudaKernels:
         """Compiles and loads everything: a second or two for a new card or version."""
         for kernel in KERNELS.values():
             self._function(kernel)
+
+    @property
+    def place(self) -> Place:
+        return DLPACK_CUDA, int(self._cupy.cuda.Device().id)
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
         values = map(self._argument, checked(kernel, args))

@@ -9,7 +9,6 @@ import numpy as np
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "u8*": np.dtype(np.uint8),
-    "u16*": np.dtype(np.uint16),
     "u64*": np.dtype(np.uint64),
     "short*": np.dtype(np.int16),
     "int*": np.dtype(np.int32),
@@ -47,6 +46,10 @@ def _declare(file: str, signatures: dict[str, str], block: tuple[int, int, int] 
 
 
 _BIPLANAR_IN, _BIPLANAR_OUT = "u8* int u8* int int int int int", "int int int int u8* int u8* int"
+_FRAME = "u8* int int int Face*"
+_LIMIT = "u8* float* float* u8* float*"
+_PLANES, _MESH = "float* int int u8* float*", "float* int* u8* int"
+_PATCH, _LAYER = "u8* u8* u8*", "u8* u8* float* u8*"
 
 KERNELS: dict[str, Kernel] = {
     **_declare(
@@ -67,22 +70,24 @@ KERNELS: dict[str, Kernel] = {
     **_declare(
         "crop.cu",
         {
-            "crop_to_tensor": "u8* int int int Face* int int int float*",
-            "crop_to_pixels": "u8* int int int Face* int int float*",
-            "sharpen": "float* int int float float*",
+            "crop_to_tensor": "u8* int int int Face* int float*",
         },
     ),
     **_declare(
         "paste.cu",
         {
-            "paste_planes": "u8* int int int Face* float* int int u8* float* u8* float* float* float*",
-            "planes_to_patch": "Face* float* int int u8* float* u8* float* float* u8* u8*",
-            "sharpen_rows": "u8* int int int Face* float* float*",
-            "sharpen_columns": "u8* int int int Face* float* float* u8*",
-            "lay_patch": "u8* int int int Face* u8* u8* u8* float* u8*",
+            "paste_planes": f"{_FRAME} {_PLANES} {_LIMIT}",
+            "lay_patch": f"{_FRAME} {_LAYER}",
+            "lay_columns": f"{_FRAME} {_LAYER} float* float*",
         },
     ),
-    **_declare("seam.cu", {"seam_cells": "u8* int int int Face* u8* u8* u8*"}, block=(32, 1, 1), phases=True),
+    **_declare("paste.cu", {"lay_rows": f"{_FRAME} {_LAYER} float* float*"}, phases=True),
+    **_declare(
+        "paste.cu",
+        {"planes_to_patch": f"{_FRAME} {_PLANES} {_LIMIT} {_PATCH}", "limit_patch": f"{_FRAME} {_LIMIT} {_PATCH}"},
+        block=(32, 1, 1),
+        phases=True,
+    ),
     **_declare(
         "seam.cu",
         dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* Face* float float* u8*"),
@@ -102,35 +107,15 @@ KERNELS: dict[str, Kernel] = {
     ),
     **_declare("hide.cu", {"hide_cells": "u8* int int int Face* u8*"}, block=(256, 1, 1), phases=True),
     **_declare("hide.cu", {"hide_face": "u8* int int int Face* u8* int int float* int float*"}),
-    **_declare(
-        "mask.cu",
-        {
-            "mask_shapes": "u8* Face* float* float* int",
-            "mask_lower": "u8* Face* u8* int int",
-            "mask_classes": "float* int int int int u8* u8*",
-            "mask_blur_rows": "u8* int int float* int float*",
-            "mask_blur_columns": "float* int int float* int u8*",
-            "mask_erode": "float* int int int float*",
-            "blur_pass": "float* int int float* int int float*",
-        },
-    ),
-    **_declare("mask.cu", {"mask_levels": "float* int u8*"}, block=(256, 1, 1)),
+    **_declare("mask.cu", {"mask_soften": "float* int* int float* int u8*"}, block=(256, 1, 1), phases=True),
     **_declare(
         "mesh.cu",
-        {
-            "mesh_look": "u8* int int int short* float* int* u16*",
-            "mesh_vertices": "short* short* float* float* float* float* float* int* int float*",
-        },
-        block=(64, 1, 1),
+        {"mesh_raster": "short* short* float* float* float* float* float* int* int* int Face* float* u64*"},
+        block=(32, 1, 1),
+        phases=True,
     ),
-    **_declare("mesh.cu", {"mesh_raster": "float* int* int Face* u64*"}, block=(32, 1, 1)),
-    **_declare(
-        "mesh.cu",
-        {
-            "mesh_draw": "u8* int int int Face* float* int* u8* int u8* float* float* u64*",
-            "mesh_patch": "Face* float* int* u8* int u8* float* float* u64* u8* u8*",
-        },
-    ),
+    **_declare("mesh.cu", {"mesh_draw": f"{_FRAME} {_MESH} {_LIMIT} u64*"}),
+    **_declare("mesh.cu", {"mesh_patch": f"{_FRAME} {_MESH} {_LIMIT} u64* {_PATCH}"}, block=(32, 1, 1), phases=True),
     **_declare(
         "overlay.cu",
         {"paint_timecode": "u8* int int int u8* int int", "paint_badge": "u8* int int int u8* int int int int int"},

@@ -20,7 +20,7 @@ import numpy as np
 from engines.device.memory import address_of, deliver
 from engines.errors import DeviceError
 from engines.folders import cache_folder
-from rt.compose.kernels.contract import Size, adopted_by_host, checked
+from rt.compose.kernels.contract import DLPACK_CPU, Size, adopted_by_host, checked
 from rt.compose.kernels.declared import KERNELS, Kernel
 from rt.compose.kernels.records import FACE, layout_checks
 from rt.compose.kernels.sources import source
@@ -53,6 +53,8 @@ class HostKernels:
         """
         self._libraries = {file: ctypes.CDLL(str(library(file))) for file in sorted({kernel.file for kernel in KERNELS.values()})}
         self._backwards = backwards
+
+    place = (DLPACK_CPU, 0)
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
         values = checked(kernel, args)

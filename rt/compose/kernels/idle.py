@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from engines.device.memory import deliver
-from rt.compose.kernels.contract import Size, adopted_by_host, checked
+from rt.compose.kernels.contract import DLPACK_CPU, Size, adopted_by_host, checked
 from rt.compose.kernels.declared import Kernel
 
 
 class IdleKernels:
     """Keeps ``rt.compose.kernels.contract.Kernels``. Arguments are looked at as for a GPU; pieces go up into memory of the host."""
+
+    place = (DLPACK_CPU, 0)
 
     def launch(self, kernel: Kernel, threads: Size, *args: Any) -> None:
         checked(kernel, args)

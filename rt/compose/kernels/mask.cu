@@ -1,42 +1,11 @@
-// Masks: what of a box is to be seen. A mask is made or lowered in a buffer u8 [height, width] of the box, which the paste then keeps to.
-#include "shapes.cuh"
+// Masks that networks make in their own crops: engines/mask/lower.py's softened, of all masks of a frame at once.
+#include "pixels.cuh"
 
+#define TILE 32
+#define RADIUS_MAX 16
+#define THREADS 256
 #define LARGE 3e38f
-
-__device__ void lower(u8* place, int value, int first) { *place = first ? value : min((int)*place, value); }
-
-// By shapes, see Limit. `first`: the buffer has no content yet.
-extern "C" __global__ void mask_shapes(u8* mask, const Face* faces, const float* segments, const float* shapes, int first) {
-  const Face& face = faces[0];
-  FOR_REGION(x, y, face.width, face.height)
-  lower(mask + (size_t)y * face.width + x, Limit{nullptr, segments, shapes}.of(face, x, y), first);
-}
-
-// By a mask that a network has made in its own crop [side, side]; its border goes on outside.
-extern "C" __global__ void mask_lower(u8* mask, const Face* faces, const u8* made, int side, int first) {
-  const Face& face = faces[0];
-  FOR_REGION(x, y, face.width, face.height)
-  lower(mask + (size_t)y * face.width + x, level(bilinear_u8(made, side, side, moved(face.to_mask, x, y))), first);
-}
-
-// Shares float [count] in [0, 1] as levels; what is no number keeps nothing.
-extern "C" __global__ void mask_levels(const float* shares, int count, u8* out) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) out[i] = level(255 * shares[i]);
-}
-
-// Of scores float [classes, height * step, width * step], every step-th pixel: 255 where one of the `kept` classes (u8 [classes]) is highest.
-extern "C" __global__ void mask_classes(const float* scores, int classes, int width, int height, int step, const u8* kept, u8* out) {
-  PIXEL;
-  if (x >= width || y >= height) return;
-  float inside = -LARGE, outside = -LARGE;
-  for (int k = 0; k < classes; k++) {
-    float score = scores[((size_t)k * height * step + y * step) * width * step + x * step];
-    float& best = kept[k] ? inside : outside;
-    best = fmaxf(best, score);
-  }
-  out[(size_t)y * width + x] = inside > outside ? 255 : 0;
-}
+#define EACH(name, count) for (int name = threadIdx.x; name < (count); name += THREADS)
 
 __device__ int reflected(int place, int count) {  // cv2's BORDER_REFLECT_101
   while (place < 0 || place >= count) {
@@ -46,43 +15,55 @@ __device__ int reflected(int place, int count) {  // cv2's BORDER_REFLECT_101
   return place;
 }
 
-// A separable blur of bytes, rows first; rounded once, at the end.
-extern "C" __global__ void mask_blur_rows(const u8* in, int width, int height, const float* weights, int radius, float* out) {
-  PIXEL;
-  if (x >= width || y >= height) return;
-  float sum = 0;
-  for (int i = -radius; i <= radius; i++) sum += weights[i + radius] * in[(size_t)y * width + reflected(x + i, width)];
-  out[(size_t)y * width + x] = sum;
-}
-// The columns, and then the upper half of the range drawn out over all of it: engines/mask/lower.py's softened.
-extern "C" __global__ void mask_blur_columns(const float* in, int width, int height, const float* weights, int radius, u8* out) {
-  PIXEL;
-  if (x >= width || y >= height) return;
-  float sum = 0;
-  for (int i = -radius; i <= radius; i++) sum += weights[i + radius] * in[(size_t)reflected(y + i, height) * width + x];
-  int blurred = level(sum);
-  out[(size_t)y * width + x] = (u8)clamped(2 * blurred - 255, 0, 255);
-}
-
-// Least value within `radius` steps across and down together (a diamond): cv2.erode with a cross, so many times. float [height, width].
-extern "C" __global__ void mask_erode(const float* in, int width, int height, int radius, float* out) {
-  PIXEL;
-  if (x >= width || y >= height) return;
-  float least = LARGE;
-  for (int j = -radius; j <= radius; j++)
-    for (int i = abs(j) - radius; i <= radius - abs(j); i++)
-      if (x + i >= 0 && x + i < width && y + j >= 0 && y + j < height) least = fminf(least, in[(size_t)(y + j) * width + x + i]);
-  out[(size_t)y * width + x] = least;
-}
-
-// One pass of a separable blur of floats [height, width], along rows or (`down`) columns: cv2.GaussianBlur's border.
-extern "C" __global__ void blur_pass(const float* in, int width, int height, const float* weights, int radius, int down, float* out) {
-  PIXEL;
-  if (x >= width || y >= height) return;
-  float sum = 0;
-  for (int i = -radius; i <= radius; i++) {
-    int column = down ? x : reflected(x + i, width), row = down ? reflected(y + i, height) : y;
-    sum += weights[i + radius] * in[(size_t)row * width + column];
+// How one is made: see rt/compose/kernels/records.py's set_softening.
+struct Softening {
+  int place, classes, side, step;
+  unsigned kept[8];
+  // Of a share in [0, 1], its level; of scores float [classes, side * step, side * step], 255 where one of the kept classes is highest.
+  // What is no number keeps nothing.
+  __device__ int level_at(const float* made, int x, int y) const {
+    size_t whole = (size_t)side * step, at = y * step * whole + x * step;
+    if (!classes) return level(255 * made[at]);
+    float inside = -LARGE, outside = -LARGE;
+    for (int k = 0; k < classes; k++) {
+      float& best = kept[k / 32] >> k % 32 & 1 ? inside : outside;
+      best = fmaxf(best, made[k * whole * whole + at]);
+    }
+    return inside > outside ? 255 : 0;
   }
-  out[(size_t)y * width + x] = sum;
+};
+
+// A block of 256 threads makes a tile of 32 x 32 pixels of the mask blockIdx.z. `masks`: Softening [count]; `weights`: float [2 * radius + 1],
+// whole 256ths: sums are whole numbers below 2^24, which float has to the bit. `out`: u8 [count, side, side].
+extern "C" __global__ void mask_soften(const float* made, const int* masks, int count, const float* weights, int radius, u8* out) {
+  __shared__ u8 levels[TILE + 2 * RADIUS_MAX][TILE + 2 * RADIUS_MAX];
+  __shared__ float rows[TILE + 2 * RADIUS_MAX][TILE];
+  if ((int)blockIdx.z >= count) return;
+  const Softening& mask = ((const Softening*)masks)[blockIdx.z];
+  const float* own = made + mask.place;
+  int side = mask.side, left = blockIdx.x * TILE, top = blockIdx.y * TILE, around = TILE + 2 * radius;
+  if (left >= side || top >= side) return;
+  PHASE {
+    EACH(i, around * around) {
+      int x = reflected(left + i % around - radius, side), y = reflected(top + i / around - radius, side);
+      levels[i / around][i % around] = (u8)mask.level_at(own, x, y);
+    }
+  }
+  PHASE {
+    EACH(i, around * TILE) {
+      float sum = 0;
+      for (int k = 0; k <= 2 * radius; k++) sum += weights[k] * levels[i / TILE][i % TILE + k];
+      rows[i / TILE][i % TILE] = sum;
+    }
+  }
+  PHASE {
+    EACH(i, TILE * TILE) {
+      int x = left + i % TILE, y = top + i / TILE;
+      if (x >= side || y >= side) continue;
+      float sum = 0;
+      for (int k = 0; k <= 2 * radius; k++) sum += weights[k] * rows[i / TILE + k][i % TILE];
+      int blurred = min(255, (int)(sum + 32768) >> 16);
+      out[((size_t)blockIdx.z * side + y) * side + x] = (u8)clamped(2 * blurred - 255, 0, 255);  // the upper half of the range, drawn out over it
+    }
+  }
 }

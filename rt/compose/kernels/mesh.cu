@@ -1,33 +1,10 @@
 // The embedded swapper's face on the device: MeshSwapper.draw and engines/swap/mesh/kernels.py's draw, to the bit: float32 throughout, each
 // step rounded (no fused multiply-add), in the same order there. Change both. What goes up for a face is less than 4 kB a piece: places and
 // light as 16-bit numbers (engines/swap/mesh/plan.py); a vertex is built of them here.
-#include "shapes.cuh"
+#include "patch.cuh"
 
 #define VERTICES 468
 #define SHOULDER 70.0f  // grey levels below white from which highlights are bent
-
-// B, G, R of the frame around each vertex, times 256: blocks of pixels averaged, sampled between. u16 [468, 3]; `look`: left, top, columns,
-// rows, block. `points`: short [468, 3], see mesh_vertices.
-extern "C" __global__ void mesh_look(const u8* frame, int width, int height, int pitch, const short* points, const float* numbers,
-                                     const int* look, u16* colours) {
-  int v = blockIdx.x * blockDim.x + threadIdx.x;
-  if (v >= VERTICES) return;
-  Picture picture{(u8*)frame, width, height, pitch};
-  int left = look[0], top = look[1], columns = look[2], rows = look[3], block = look[4];
-  float x = (numbers[1] + numbers[0] * points[3 * v] - left + 0.5f) / block - 0.5f;
-  float y = (numbers[2] + numbers[0] * points[3 * v + 1] - top + 0.5f) / block - 0.5f;
-  Taps taps(make_float2(clamped(x, 0.0f, columns - 1.001f), clamped(y, 0.0f, rows - 1.001f)));
-  float sum[3] = {0, 0, 0};
-  for (int k = 0; k < 4; k++) {
-    int total[3] = {0, 0, 0}, from_x = left + taps.column(k) * block, from_y = top + taps.row(k) * block;
-    int across = min(block, width - from_x), down = min(block, height - from_y);  // less than a block only where the face is a sliver
-    for (int j = 0; j < down; j++)
-      for (int i = 0; i < across; i++)
-        for (int c = 0; c < 3; c++) total[c] += picture.at(from_x + i, from_y + j)[c];
-    for (int c = 0; c < 3; c++) sum[c] += taps.w[k] * level((float)total[c] / max(1, across * down));
-  }
-  for (int c = 0; c < 3; c++) colours[3 * v + c] = (u16)(sum[c] * 256 + 0.5f);
-}
 
 struct Vertex {
   float x, y, z;  // pixels of the box
@@ -35,18 +12,21 @@ struct Vertex {
   float cover, gain[3], bias[3];
 };
 
-// Vertices of the mesh, rings inside eyes and mouth included: Vertex [vertices]. One thread each. `points`: short [vertices, 3];
-// `light`: short [468, 4]: factors of B, G, R, and the share of detail that is kept.
+// What vertices are built of, rings inside eyes and mouth included. `points`: short [vertices, 3]; `light`: short [468, 4]: factors of B, G, R, and
+// the share of detail that is kept.
 // `numbers`: 0 step of points; 1 … 3 their x, y, z at 0; 4 … 12 what normals are multiplied by, rows; 13 step of light; 14 side of the
 // texture; 15 and 16 of Facing: the cosine of what is edge-on, and from there to what is plain; 17 and 18 the box's corner.
 // `ring`: the outer vertex of each ring vertex, whose colours it takes. `colours`: float [468, 3], the texture's around each vertex.
-extern "C" __global__ void mesh_vertices(const short* points, const short* light, const float* numbers, const float* normals,
-                                         const float* colours, const float* cover, const float* uv, const int* ring, int vertices,
-                                         float* out) {
-  int v = blockIdx.x * blockDim.x + threadIdx.x;
-  if (v >= vertices) return;
+struct Mesh {
+  const short *points, *light;
+  const float *numbers, *normals, *colours, *cover, *uv;
+  const int* ring;
+  __device__ Vertex vertex(int v) const;
+};
+
+__device__ Vertex Mesh::vertex(int v) const {
   int outer = v < VERTICES ? v : ring[v - VERTICES];
-  Vertex& vertex = ((Vertex*)out)[v];
+  Vertex vertex;
   vertex.x = numbers[1] + numbers[0] * points[3 * v] - numbers[17];
   vertex.y = numbers[2] + numbers[0] * points[3 * v + 1] - numbers[18];
   vertex.z = numbers[3] + numbers[0] * points[3 * v + 2];
@@ -66,15 +46,14 @@ extern "C" __global__ void mesh_vertices(const short* points, const short* light
     vertex.gain[c] = gain * kept;
     vertex.bias[c] = colours[3 * outer + c] * gain * (1 - kept);
   }
+  return vertex;
 }
 
 // The three vertices of a triangle that is drawn, and its barycentric gradients.
 struct Triangle {
   const Vertex *a, *b, *c;
   float twice;
-  __device__ Triangle(const float* vertices, const int* corners) {
-    const Vertex* all = (const Vertex*)vertices;
-    a = all + corners[0], b = all + corners[1], c = all + corners[2];
+  __device__ Triangle(const Vertex* a, const Vertex* b, const Vertex* c) : a(a), b(b), c(c) {
     twice = (b->y - c->y) * (a->x - c->x) + (c->x - b->x) * (a->y - c->y);
   }
   __device__ bool is_drawn() const { return twice < -1e-3f && a->cover + b->cover + c->cover > 0; }
@@ -90,14 +69,8 @@ struct Triangle {
   }
 };
 
-// Which triangle is nearest at each pixel of the box: u64 [height, width], 0 before. Its depth, nearer is more, over its number from 1 on.
-// Half-open spans, so that triangles that share an edge share no pixel; depth is a triangle's mean, as the processor sorts them. One warp each.
-extern "C" __global__ void mesh_raster(const float* vertices, const int* triangles, int count, const Face* faces, u64* nearest) {
-  int t = blockIdx.x;
-  if (t >= count) return;
-  Triangle it(vertices, triangles + 3 * t);
+__device__ void raster(const Triangle& it, int t, const Face& face, u64* nearest) {
   if (!it.is_drawn()) return;
-  const Face& face = faces[0];
   int bits = __float_as_int(-((it.a->z + it.b->z + it.c->z) / 3) + 0.0f);  // no negative zero
   u64 depth = bits < 0 ? (unsigned)~bits : (unsigned)bits | 0x80000000u, key = depth << 32 | (unsigned)(t + 1);
   int top = max(0, (int)ceilf(fminf(it.a->y, fminf(it.b->y, it.c->y))));
@@ -108,6 +81,23 @@ extern "C" __global__ void mesh_raster(const float* vertices, const int* triangl
     int last = min(face.width, (int)ceilf(right));
     for (int x = max(0, (int)ceilf(left)) + threadIdx.x; x < last; x += blockDim.x) atomicMax(&nearest[(size_t)y * face.width + x], key);
   }
+}
+
+// Builds the vertices, Vertex [vertices], and says which triangle is nearest at each pixel of the box: u64 [height, width], 0 before. Its depth,
+// nearer is more, over its number from 1 on. Half-open spans, so that triangles that share an edge share no pixel; depth is a triangle's mean, as
+// the processor sorts them. A block of one warp for each triangle, which builds its corners itself: those beside it build the same.
+extern "C" __global__ void mesh_raster(const short* points, const short* light, const float* numbers, const float* normals, const float* colours,
+                                       const float* cover, const float* uv, const int* ring, const int* triangles, int count,
+                                       const Face* faces, float* vertices, u64* nearest) {
+  __shared__ Vertex corners[3];
+  int t = blockIdx.x;
+  if (t >= count) return;
+  PHASE {
+    if (threadIdx.x >= 3) continue;
+    int v = triangles[3 * t + threadIdx.x];
+    ((Vertex*)vertices)[v] = corners[threadIdx.x] = Mesh{points, light, numbers, normals, colours, cover, uv, ring}.vertex(v);
+  }
+  PHASE raster(Triangle(corners, corners + 1, corners + 2), t, faces[0], nearest);
 }
 
 // Where the texture is brightened, what would burn out is bent below white.
@@ -133,7 +123,9 @@ struct Across {
 __device__ Colour shade(const float* vertices, const int* triangles, u64 key, const u8* texture, int side, int x, int y) {
   Colour out = {{0, 0, 0}, 0};
   if (!key) return out;
-  Triangle it(vertices, triangles + 3 * ((unsigned)key - 1));
+  const Vertex* all = (const Vertex*)vertices;
+  const int* corners = triangles + 3 * ((unsigned)key - 1);
+  Triangle it(all + corners[0], all + corners[1], all + corners[2]);
   Across here(it, x, y);
   float last = side - 1.001f;
   float s = clamped(here.of(it.a->s, it.b->s, it.c->s), 0.0f, last), t = clamped(here.of(it.a->t, it.b->t, it.c->t), 0.0f, last);
@@ -154,31 +146,38 @@ __device__ Colour shade(const float* vertices, const int* triangles, u64 key, co
   return out;
 }
 
-// Texture, light and blend at once. `nearest` is 0 again afterwards, for the next frame.
+// The face as far as masks leave it. `nearest` is 0 again afterwards, for the next frame.
+struct Drawn {
+  const float* vertices;
+  const int* triangles;
+  const u8* texture;
+  int side;
+  Limit limit;
+  u64* nearest;
+  __device__ Colour at(const Face& face, int x, int y) const {
+    u64& key = nearest[(size_t)y * face.width + x];
+    Colour colour = shade(vertices, triangles, key, texture, side, x, y);
+    key = 0;
+    if (colour.alpha) colour.alpha = min(colour.alpha, limit.of(face, x, y));
+    return colour;
+  }
+};
+
+// Texture, light and blend at once. `limit` … `table`: see Limit.
 extern "C" __global__ void mesh_draw(u8* frame, int width, int height, int pitch, const Face* faces, const float* vertices,
                                      const int* triangles, const u8* texture, int side, const u8* limit, const float* segments,
-                                     const float* shapes, u64* nearest) {
+                                     const float* shapes, const u8* masks, const float* table, u64* nearest) {
   const Face& face = faces[0];
   Picture picture{frame, width, height, pitch};
-  FOR_REGION(x, y, face.width, face.height) {
-    size_t place = (size_t)y * face.width + x;
-    Colour colour = shade(vertices, triangles, nearest[place], texture, side, x, y);
-    nearest[place] = 0;
-    if (!colour.alpha) continue;
-    colour.alpha = min(colour.alpha, Limit{limit, segments, shapes}.of(face, x, y));
-    blend(picture.at(face.left + x, face.top + y), colour, face.opacity);
-  }
+  Drawn source{vertices, triangles, texture, side, {limit, segments, shapes, masks, table}, nearest};
+  FOR_REGION(x, y, face.width, face.height) blend(picture.at(face.left + x, face.top + y), source.at(face, x, y), face.opacity);
 }
 
-// The same without the blend: pixels u8 [height, width, 3] and alpha u8 [height, width] of the box.
-extern "C" __global__ void mesh_patch(const Face* faces, const float* vertices, const int* triangles, const u8* texture, int side,
-                                      const u8* limit, const float* segments, const float* shapes, u64* nearest, u8* pixels, u8* alpha) {
-  const Face& face = faces[0];
-  FOR_REGION(x, y, face.width, face.height) {
-    size_t place = (size_t)y * face.width + x;
-    Colour colour = shade(vertices, triangles, nearest[place], texture, side, x, y);
-    nearest[place] = 0;
-    alpha[place] = (u8)(colour.alpha ? min(colour.alpha, Limit{limit, segments, shapes}.of(face, x, y)) : 0);
-    for (int c = 0; c < 3; c++) pixels[3 * place + c] = (u8)colour.c[c];
-  }
+// The same without the blend: a patch, see make_patch.
+extern "C" __global__ void mesh_patch(const u8* frame, int width, int height, int pitch, const Face* faces, const float* vertices,
+                                      const int* triangles, const u8* texture, int side, const u8* limit, const float* segments,
+                                      const float* shapes, const u8* masks, const float* table, u64* nearest, u8* pixels, u8* alpha, u8* cells) {
+  __shared__ CellSums sums;
+  Drawn source{vertices, triangles, texture, side, {limit, segments, shapes, masks, table}, nearest};
+  make_patch(Picture{(u8*)frame, width, height, pitch}, faces[0], source, pixels, alpha, cells, sums);
 }

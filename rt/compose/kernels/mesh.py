@@ -12,7 +12,7 @@ from engines.swap.mesh.plan import MeshPlan
 from engines.swap.mesh.swapper import cover_of
 
 NUMBERS = 19
-"""Floats of a face: see ``mesh_vertices``."""
+"""Floats of a face: see ``Mesh`` in ``mesh.cu``."""
 
 VERTEX_FLOATS = 12
 """Of a ``Vertex``."""
@@ -46,6 +46,6 @@ def mesh_tables() -> MeshTables:
 
 
 def numbers_of(plan: MeshPlan, texture_side: int) -> np.ndarray:
-    """float32 [19]: what ``mesh_vertices`` needs beside the plan's points and light."""
+    """float32 [19]: what ``Mesh`` needs beside the plan's points and light."""
     rest = [plan.light.step, texture_side, EDGE_ON, PLAIN - EDGE_ON, *plan.box[:2]]
     return np.concatenate([[plan.offsets.step], plan.middle, plan.turn.ravel(), rest]).astype(np.float32)

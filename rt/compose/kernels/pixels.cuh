@@ -35,8 +35,10 @@ struct Face {
   int paste_factor;
   float to_source[6];  // pixel of the crop -> pixel of the frame's part below, averaged by `crop_factor`
   int crop_left, crop_top, crop_columns, crop_rows, crop_factor;
-  float to_mask[6];                      // pixel of the box -> pixel of the mask
-  int shapes;                            // what is drawn of masks
+  int crop_side, crop_boost;             // of a network's picture, and so many of them a side of the crop
+  int crop_planes;                       // 1: the network takes planes of R, G, B; 0: pixels of B, G, R
+  int crop_place;                        // where among all crops this one begins, floats
+  int shapes, masks;                     // what is drawn of masks, and how many of networks there are
   int opacity;                           // 0 … 256
   float given_scale[3], given_shift[3];  // level of R, G, B -> the network's value
   float made_scale[3], made_shift[3];    // the network's value of R, G, B -> level

@@ -8,44 +8,6 @@
 #define SPREAD 24.0f  // levels by which the step may differ from its median
 #define THREADS 512
 
-// Means of a cell. One block of 32 threads for each of 48 x 48 cells, of which those that are none end at once. `cells`: u8 [rows, columns, 7]:
-// B, G, R of the frame and of the patch where the patch is seen, and alpha of all.
-extern "C" __global__ void seam_cells(const u8* frame, int width, int height, int pitch, const Face* faces, const u8* pixels,
-                                      const u8* alpha, u8* cells) {
-  __shared__ int sums[32][8];  // as in a cell, and how many pixels are seen
-  __shared__ int seen;
-  const Face& face = faces[0];
-  Cells grid(face);
-  if ((int)blockIdx.x >= grid.columns || (int)blockIdx.y >= grid.rows) return;
-  Picture picture{(u8*)frame, width, height, pitch};
-  int columns = min(grid.side, face.width), rows = min(grid.side, face.height), area = columns * rows;
-  int left = blockIdx.x * grid.side, top = blockIdx.y * grid.side;
-  PHASE {
-    int* sum = sums[threadIdx.x];
-    for (int k = 0; k < 8; k++) sum[k] = 0;
-    for (int i = threadIdx.x; i < area; i += 32) {
-      int x = left + i % columns, y = top + i / columns;
-      size_t place = (size_t)y * face.width + x;
-      if (!alpha[place]) continue;
-      const u8* below = picture.at(face.left + x, face.top + y);
-      for (int c = 0; c < 3; c++) sum[c] += below[c], sum[3 + c] += pixels[3 * place + c];
-      sum[6] += alpha[place], sum[7]++;
-    }
-  }
-  PHASE {
-    if (threadIdx.x == 7) {
-      seen = 0;
-      for (int i = 0; i < 32; i++) seen += sums[i][7];
-    }
-  }
-  PHASE {
-    if (threadIdx.x >= 7) continue;
-    int total = 0, count = threadIdx.x == 6 ? area : max(1, seen);
-    for (int i = 0; i < 32; i++) total += sums[i][threadIdx.x];
-    cells[((size_t)blockIdx.y * grid.columns + blockIdx.x) * 7 + threadIdx.x] = (u8)((2 * total + count) / (2 * count));
-  }
-}
-
 // One level of the pyramid that is filled by pull and push: values [rows, columns, 3] times weight, and weight [rows, columns].
 struct Level {
   float *values, *weight;

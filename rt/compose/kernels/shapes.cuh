@@ -41,17 +41,22 @@ __device__ inline int shape_level(const float* segments, int count, const float*
   return level(clamped(ramp[0] + ramp[1] * shape_distance(segments, count, (float)x, (float)y), ramp[2], ramp[3]));
 }
 
-// What masks leave to be seen of a pixel of the box: what was sent of it, u8 [height, width], and `face.shapes` shapes, float [shapes, 6]: first
-// segment, count of segments, ramp; segments in pixels of the frame. Any of them may be null.
+// What masks leave to be seen of a pixel of the box. Any of the pointers may be null.
 struct Limit {
-  const u8* sent;
-  const float *segments, *shapes;
+  const u8* sent;                  // what the processor left, [height, width]
+  const float *segments, *shapes;  // `face.shapes` shapes, [shapes, 6]: first segment, count of segments, ramp; segments in pixels of the frame
+  const u8* made;                  // masks that networks made, [all, side, side]; their borders go on outside
+  const float* table;              // `face.masks` of them, [masks, 8]: which one, side, pixel of the box -> pixel of the mask
   __device__ int of(const Face& face, int x, int y) const {
     int least = sent ? sent[(size_t)y * face.width + x] : 255;
-    if (!shapes) return least;
-    for (int k = 0; k < face.shapes; k++) {
+    for (int k = 0; shapes && k < face.shapes; k++) {
       const float* shape = shapes + 6 * k;
       least = min(least, shape_level(segments + SEGMENT * (int)shape[0], (int)shape[1], shape + 2, face.left + x, face.top + y));
+    }
+    for (int k = 0; table && k < face.masks; k++) {
+      const float* mask = table + 8 * k;
+      int side = (int)mask[1];
+      least = min(least, (int)level(bilinear_u8(made + (size_t)mask[0] * side * side, side, side, moved(mask + 2, x, y))));
     }
     return least;
   }

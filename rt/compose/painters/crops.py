@@ -11,7 +11,7 @@ import numpy as np
 from engines.align import crop_plan, places
 from engines.crop_model import CropModel, CropRecipe
 from engines.paste import paste_plan, soft_box
-from rt.compose.canvas import BATCH, BOX, WALK, Canvas
+from rt.compose.canvas import BATCH, BOX, MAKE, WALK, Canvas
 from rt.compose.kernels import records
 from rt.compose.memory import Memory
 from rt.compose.networks import DeviceNetworks
@@ -47,15 +47,12 @@ class CropPainter:
     ) -> set[int]:
         """The ids of those of which anything is drawn."""
         whole, parts = recipe.side * recipe.boost, recipe.boost**2
-        crops = canvas.crops(len(seen))
+        crops, count, side = canvas.crops(len(seen)), len(seen) * parts, recipe.side
         for number, (_, matrix) in enumerate(seen):
-            plan = crop_plan(matrix, whole, canvas.pixels.shape)
-            records.set_crop(crops.host["faces"][number : number + 1], plan, recipe.given)
-        count, side = len(seen) * parts, recipe.side
+            plan, place = crop_plan(matrix, whole, canvas.pixels.shape), number * parts * 3 * side * side
+            records.set_crop(crops.host["faces"][number : number + 1], plan, recipe.given, side, boost=recipe.boost, place=place)
         planes = self._pictures("given", (count, 3, side, side))
-        canvas.launch(
-            "crop_to_tensor", (whole, whole, len(seen)), *canvas.frame, crops.device["faces"], len(seen), side, recipe.boost, planes
-        )
+        canvas.launch("crop_to_tensor", (whole, whole, len(seen)), *canvas.frame, crops.device["faces"], len(seen), planes)
         wanted = [(model.network.made, (count, 3, side, side))]
         if recipe.says_mask and model.network.shown is not None:
             wanted.append((model.network.shown, (count, 1, side, side)))
@@ -74,12 +71,11 @@ class CropPainter:
             return False
         box = canvas.parcel("box", BOX)
         records.set_paste(box.host["face"], plan, recipe.made, canvas.opacity)
-        limit = canvas.limit(box, face_id)
-        source = (box.device["face"], picture, recipe.side, recipe.boost, self._soft_box(whole, recipe.edge), shown, *limit)
+        source = (picture, recipe.side, recipe.boost, self._soft_box(whole, recipe.edge), shown, *canvas.limit(box, face_id))
         if canvas.is_direct:
-            canvas.launch("paste_planes", WALK, *canvas.frame, *source, None)
+            canvas.launch("paste_planes", WALK, *canvas.frame, box.device["face"], *source)
         else:
-            canvas.launch("planes_to_patch", WALK, *source, *canvas.patch())
+            canvas.launch("planes_to_patch", MAKE, *canvas.frame, box.device["face"], *source, *canvas.patch())
             canvas.lay(box, *canvas.patch())
         return True
 

@@ -10,7 +10,7 @@ import numpy as np
 from engines.mesh.topology import topology
 from engines.swap.mesh.identity import MeshIdentity
 from engines.swap.mesh.swapper import cover_of
-from rt.compose.canvas import WALK, Canvas
+from rt.compose.canvas import MAKE, WALK, Canvas
 from rt.compose.kernels import records
 from rt.compose.kernels.mesh import NUMBERS, VERTEX_FLOATS, mesh_tables, numbers_of
 from rt.compose.memory import Fields, Memory
@@ -63,14 +63,12 @@ class MeshPainter:
         up = (points.device["points"], light.device["light"], points.device["numbers"])
         fixed = (self._normals, worn.colours, self._cover(swapper.seam_width), self._uv, self._ring)
         nearest = canvas.per_pixel("nearest", np.uint64, zeroed=True)
-        limit = canvas.limit(points, face.id)
-        canvas.launch("mesh_vertices", (self._count, 1, 1), *up, *fixed, self._count, self._vertices)
-        canvas.launch("mesh_raster", (32 * count, 1, 1), self._vertices, self._triangles, count, box, nearest)
-        drawn = (box, self._vertices, self._triangles, texture, side, *limit, nearest)
+        canvas.launch("mesh_raster", (32 * count, 1, 1), *up, *fixed, self._triangles, count, box, self._vertices, nearest)
+        drawn = (self._vertices, self._triangles, texture, side, *canvas.limit(points, face.id), nearest)
         if canvas.is_direct:
-            canvas.launch("mesh_draw", WALK, *canvas.frame, *drawn)
+            canvas.launch("mesh_draw", WALK, *canvas.frame, box, *drawn)
         else:
-            canvas.launch("mesh_patch", WALK, *drawn, *canvas.patch())
+            canvas.launch("mesh_patch", MAKE, *canvas.frame, box, *drawn, *canvas.patch())
             canvas.lay(points, *canvas.patch())
         return True
 

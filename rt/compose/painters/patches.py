@@ -9,7 +9,7 @@ import numpy as np
 
 from engines.face import Patch
 from engines.swap.contract import BatchSwapper
-from rt.compose.canvas import BOX, Canvas
+from rt.compose.canvas import BOX, MAKE, Canvas
 from rt.compose.kernels import records
 from rt.compose.memory import Memory
 from rt.compose.painters import PainterKind, painters
@@ -40,7 +40,11 @@ class PatchPainter:
         box = canvas.parcel("box", BOX)
         records.set_box(box.host["face"], patch.left, patch.top, width, height, canvas.opacity)
         pixels, alpha = canvas.sent(np.ascontiguousarray(patch.pixels)), canvas.sent(np.ascontiguousarray(patch.alpha))
-        canvas.lay(box, pixels, canvas.lower(box, face.id, alpha))
+        (made, table), cells = canvas.made_limit(box, face.id), canvas.cells()
+        if cells is not None or made is not None:
+            limit = (None, None, None, made, table)
+            canvas.launch("limit_patch", MAKE, *canvas.frame, box.device["face"], *limit, pixels, alpha, cells)
+        canvas.lay(box, pixels, alpha, cells)
         return True
 
 
