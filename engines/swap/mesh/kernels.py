@@ -112,6 +112,7 @@ def _raster(
     that face away are left out.
     """
     height, width = nearest.shape
+    left, right = np.empty(height, np.float32), np.empty(height, np.float32)
     for position in range(order.shape[0]):
         t = order[position]
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
@@ -124,23 +125,24 @@ def _raster(
         dw = -du - dv
         for k in range(KINDS):
             steps[t, k] = du * values[a, k] + dv * values[b, k] + dw * values[c, k]
-        for y in range(max(0, int(np.ceil(min(ay, by, cy)))), min(height, int(np.ceil(max(ay, by, cy))))):
-            row = _f(y)
-            left, right = _f(1e9), _f(-1e9)
-            for edge in range(3):
-                if edge == 0:
-                    x1, y1, x2, y2 = ax, ay, bx, by
-                elif edge == 1:
-                    x1, y1, x2, y2 = bx, by, cx, cy
-                else:
-                    x1, y1, x2, y2 = cx, cy, ax, ay
-                if y1 > y2:
-                    x1, y1, x2, y2 = x2, y2, x1, y1
-                if y1 <= row < y2:
-                    crossing = x1 + (row - y1) * (x2 - x1) / (y2 - y1)
-                    left, right = min(left, crossing), max(right, crossing)
-            for x in range(max(0, int(np.ceil(left))), min(width, int(np.ceil(right)))):
+        top, bottom = max(0, int(np.ceil(min(ay, by, cy)))), min(height, int(np.ceil(max(ay, by, cy))))
+        left[top:bottom], right[top:bottom] = _f(1e9), _f(-1e9)
+        _walk(left, right, ax, ay, bx, by)
+        _walk(left, right, bx, by, cx, cy)
+        _walk(left, right, cx, cy, ax, ay)
+        for y in range(top, bottom):
+            for x in range(max(0, int(np.ceil(left[y]))), min(width, int(np.ceil(right[y])))):
                 nearest[y, x] = t + 1
+
+
+@_exact
+def _walk(left: np.ndarray, right: np.ndarray, x1: Any, y1: Any, x2: Any, y2: Any) -> None:
+    """Widens the spans ``left`` and ``right`` float32 [h] of the rows that the edge crosses to where it does."""
+    if y1 > y2:
+        x1, y1, x2, y2 = x2, y2, x1, y1
+    for y in range(max(0, int(np.ceil(y1))), min(left.shape[0], int(np.ceil(y2)))):
+        crossing = x1 + (_f(y) - y1) * (x2 - x1) / (y2 - y1)
+        left[y], right[y] = min(left[y], crossing), max(right[y], crossing)
 
 
 @_exact
