@@ -111,3 +111,13 @@ KERNELS: dict[str, Kernel] = {
     ),
 }
 """By name."""
+
+OFFERED = frozenset(
+    {
+        *(f"{name}_to_planes" for name in ("nv12", "p010", "yuy2", "bgr")),
+        *(f"planes_to_{name}" for name in ("nv12", "p010", "yuy2", "bgr")),
+        *("yuy2_to_bgr", "bgr_to_yuy2", "bgr_to_p010", "paint_timecode"),
+    }
+)
+"""What the program does not launch yet: for sources, sinks and networks that have their pictures on a device in these layouts. Proven like
+the rest, all of which is launched."""
