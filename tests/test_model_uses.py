@@ -10,6 +10,7 @@ import kept_runtime
 import numpy as np
 import pytest
 from conftest import HOPPER
+from rich.console import Console
 from standins.shelf import fill
 
 from app import console
@@ -92,7 +93,7 @@ def test_the_report_lists_every_network_that_runs(name: str, shelf: Path, ran: s
 def test_the_table_says_reason_and_memory(shelf: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a runtime that knows how much it takes, and of ONNX Runtime, which is at least as much as the file holds."""
     monkeypatch.setenv("FFRT_MODELS", str(shelf))
-    monkeypatch.setenv("COLUMNS", "500")
+    monkeypatch.setattr(console, "out", Console(width=500, soft_wrap=True))
     (path,) = shelf.rglob("person.dfm")
     kept_runtime.kept(path).write_bytes(path.read_bytes())
     try:
