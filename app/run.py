@@ -10,14 +10,11 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from app.control.door import Door
-from app.control.guard import HOST
 from app.errors import AppError
 from app.leftovers import sweep_leftovers
 from app.report import write_json
 from app.session import LiveSession
 from app.settings import Settings
-from app.studio import Studio
 from engines.errors import EngineError
 from rt.errors import RtError
 
@@ -47,6 +44,10 @@ def run_controlled(settings: Settings, port: int, tell: Callable[[str], None]) -
     It stays where the first start fails: whoever controls it reads why and tries again. ``tell`` is told that, and where it listens.
     Returns the report of the last run. Main thread only. Raises ``ControlError``, and where nothing was ever live, why.
     """
+    from app.control.door import Door
+    from app.control.guard import HOST
+    from app.studio import Studio
+
     over = threading.Event()
     studio = Studio(settings)
     door = Door(studio, leave=over.set)

@@ -46,7 +46,7 @@ LiveSession(
     [
         ("import app.cli", ON_PICTURES | ASKED_FOR_BY_NAME),
         ("import app.cli, engines.detect.blazeface, engines.landmarks.facemesh", ASKED_FOR_BY_NAME),
-        (f"import app.cli, app.run\n{LIVE}", ASKED_FOR_BY_NAME | {"pillow_heif", "PySide6"}),
+        (f"import app.cli, app.run\n{LIVE}", ASKED_FOR_BY_NAME | {"app.control.door", "app.studio", "pillow_heif", "PySide6"}),
     ],
     ids=["help and lists", "the embedded models", "the embedded default live"],
 )
