@@ -19,6 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_line import FACE, MIDDLE, Grey, Keeping, Painting, Scripted
 
+from app.settings import InputSettings, OutputSettings, RunSettings, Settings
+from app.studio import Studio
 from engines.device.checking import CheckingDevice
 from engines.device.memory import ApartArray, Ledger
 from engines.device.simulated import SimulatedDevice
@@ -366,3 +368,29 @@ def test_nvenc_encodes_what_was_composed_on_its_card(tmp_path: Path) -> None:
     assert lane.count.bytes_down <= WARM * PICTURE
     pictures = recorded(tmp_path / "clip.mp4")
     assert all(np.median(picture[MIDDLE]) > 245 for picture in pictures)
+
+
+def test_a_picture_of_the_moment_comes_down_when_it_is_asked_for(tmp_path: Path) -> None:
+    """Through the real session: nobody looks, a recording is encoded where it lies, and a snapshot is not black."""
+    studio = Studio(
+        Settings(
+            input=InputSettings(spec="synthetic:size=320x180,fps=30,motion=0"),
+            output=OutputSettings(record=tmp_path / "clip.mp4"),
+            run=RunSettings(devices=("kernels",), budget_ms=0),
+        )
+    )
+    studio.start()
+    try:
+        assert studio.session is not None
+        lane = studio.session.line.lanes._runners[0].lane
+        for _ in range(2):
+            before, frames = lane.count.bytes_down, lane.count.frames
+            while lane.count.frames < frames + 20:
+                studio.wait(0.01)
+            assert studio.snapshot().mean() > 40
+            assert lane.count.bytes_down > before
+    finally:
+        report = studio.stop()
+    assert report is not None
+    assert report["sinks"]["record"]["in_place"] > 0
+    assert report["lanes"]["kernels"]["bytes_down"] < 320 * 180 * 3
