@@ -139,7 +139,8 @@ class DeviceCompositor:
             look.swapper.colour_match = look.colour_match
         if isinstance(look.swapper, FadesAtSeam):
             look.swapper.seam_width = look.seam_width
-        canvas.blending, canvas.opacity, canvas.colour_match = look.blending, look.opacity, look.colour_match
+        canvas.blending, canvas.opacity = look.blending, look.opacity
+        canvas.colour_match, canvas.colour_transfer = look.colour_match, look.colour_transfer
         canvas.sharpness = look.sharpness if look.enhancer is None else 0.0  # what is laid last is sharpened
         for layer in layers:
             for identity, wearers in by_identity(look, layer):
