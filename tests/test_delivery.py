@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import cv2
 import numpy as np
 import pytest
 from av.codec.hwaccel import HWAccel
@@ -19,6 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_line import FACE, MIDDLE, Grey, Keeping, Painting, Scripted
 
+from app.settings import InputSettings, OutputSettings, RunSettings, Settings
+from app.studio import Studio
 from engines.device.checking import CheckingDevice
 from engines.device.memory import ApartArray, Ledger
 from engines.device.simulated import SimulatedDevice
@@ -37,6 +40,7 @@ from rt.metrics import Metrics
 from rt.options import Look, OnLost
 from rt.ring import SlotRing
 from rt.sinks.contract import Sink
+from rt.sinks.encode import ToYuv, matrix_for
 from rt.sinks.encoders import NVIDIA, EncoderChoice, encoders
 from rt.sinks.preview import PreviewSink, Wanted
 from rt.sinks.recorder import RecorderSink
@@ -366,3 +370,44 @@ def test_nvenc_encodes_what_was_composed_on_its_card(tmp_path: Path) -> None:
     assert lane.count.bytes_down <= WARM * PICTURE
     pictures = recorded(tmp_path / "clip.mp4")
     assert all(np.median(picture[MIDDLE]) > 245 for picture in pictures)
+
+
+def test_a_picture_of_the_moment_comes_down_when_it_is_asked_for(tmp_path: Path) -> None:
+    """Through the real session: nobody looks, a recording is encoded where it lies, and a snapshot is not black."""
+    studio = Studio(
+        Settings(
+            input=InputSettings(spec="synthetic:size=320x180,fps=30,motion=0"),
+            output=OutputSettings(record=tmp_path / "clip.mp4"),
+            run=RunSettings(devices=("kernels",), budget_ms=0),
+        )
+    )
+    studio.start()
+    try:
+        assert studio.session is not None
+        lane = studio.session.line.lanes._runners[0].lane
+        for _ in range(2):
+            before, frames = lane.count.bytes_down, lane.count.frames
+            while lane.count.frames < frames + 20:
+                studio.wait(0.01)
+            assert studio.snapshot().mean() > 40
+            assert lane.count.bytes_down > before
+    finally:
+        report = studio.stop()
+    assert report is not None
+    assert report["sinks"]["record"]["in_place"] > 0
+    assert report["lanes"]["kernels"]["bytes_down"] < 320 * 180 * 3
+
+
+@pytest.mark.parametrize("video", [VideoFormat(640, 360, 30), VideoFormat(1280, 720, 30)], ids=str)
+def test_a_lane_of_the_host_and_one_of_a_device_give_an_encoder_the_same_colours(
+    kernels: HostKernels, astronaut: np.ndarray, video: VideoFormat
+) -> None:
+    """Their frames follow one another in one stream: a level of difference would flicker, were it more than rounding."""
+    image = cv2.resize(astronaut, (video.width, video.height))
+    stream = SimulatedDevice({}).stream("compute")
+    picture = DeviceCompositor(kernels).pack(stream, image, matrix_for(video.height).number)
+    stream.record().synchronize()
+    stream.close()
+    there = av.VideoFrame.from_dlpack(picture.planes, format="nv12").reformat(format="yuv420p").to_ndarray()
+    here = ToYuv(video)(image).to_ndarray()
+    assert np.abs(there.astype(int) - here).max() <= 1

@@ -143,6 +143,20 @@ def test_the_budget_of_a_pool_is_kept_and_its_end_is_no_crash() -> None:
     assert device.mirror(np.zeros((1000, 1000, 3), np.uint8)).nbytes == 3_000_000
 
 
+def test_what_kernels_keep_is_of_the_budget() -> None:
+    from rt.compose.kernels.cuda import CudaKernels
+
+    device = CudaDevice(0, memory_bytes=8_000_000)
+    with device.current():
+        kernels = CudaKernels()
+        kept = kernels.empty((5_000_000,), np.uint8)
+        with pytest.raises(DeviceMemoryError, match="no memory left"):
+            kernels.empty((5_000_000,), np.uint8)
+    assert kept.nbytes == 5_000_000
+    with pytest.raises(DeviceMemoryError, match="no memory left"):
+        device.mirror(np.zeros((1000, 1000, 5), np.uint8))
+
+
 @pytest.mark.parametrize("index", range(max(1, find_gpus()[0])))
 def test_a_thread_means_the_gpu_of_its_lane_while_it_opens_models(index: int) -> None:
     before = current_gpu()

@@ -81,7 +81,7 @@ class CudaDevice:
         before = current_gpu()
         self._device.set_current()
         try:
-            with self.budget.meant():
+            with self.budget.meant(), self._cupy.cuda.using_allocator(self._pool.malloc):  # what kernels keep is of the budget, too
                 yield
         finally:
             use_gpu(before)
