@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from app.parts import Parts
+from app.parts import Parts, close_embedded
 from app.settings import InputSettings, Settings, SourceSettings
 from engines.detect.contract import Detector
 from engines.device.contract import Device
@@ -102,11 +102,12 @@ def _prepared(sources: Sequence[SourceSettings], swapper: Swapper, settings: Set
     """With a detector and a mesh of its own: the line works with the others meanwhile."""
     if not sources:
         return {}
-    here = parts(settings)
+    here, mesh = parts(settings), FaceMesh()
     try:
-        finds, mesh = detector(settings, here), FaceMesh()
+        finds = detector(settings, here)
         return {source: swapper.prepare(load_source(source.photos, source.face, finds, mesh)) for source in sources}
     finally:
+        close_embedded(mesh)
         here.close()
 
 
