@@ -190,7 +190,7 @@ CHECKED_BY: Mapping[str | None, str] = {
 """By ``checked_by`` of a model's row."""
 
 
-def print_models(rows: Iterable[dict[str, Any]]) -> None:
+def print_models(rows: Sequence[dict[str, Any]]) -> None:
     """A line a model; those that are here are marked, with the first digits of their hash."""
     table = Table(box=None, pad_edge=False)
     for title in ("", "name", "kind", "family", "MB", "commercial", "SHA-256"):
@@ -204,7 +204,8 @@ def print_models(rows: Iterable[dict[str, Any]]) -> None:
         mark = "here" if row["present"] else ""
         table.add_row(*(_plain(cell) for cell in (mark, row["name"], row["kind"], row["family"], megabytes, commercial, known)))
     out.print(table)
-    note("yes? and no? are not verified by ffrt: ask the publisher. `ffrt models show NAME` says more.")
+    if any("licence" in row["unverified"] and row["commercial"] != "unknown" for row in rows):
+        note("yes? and no? are not verified by ffrt: ask the publisher. `ffrt models show NAME` says more.")
 
 
 def print_model(row: dict[str, Any]) -> None:

@@ -28,9 +28,11 @@ from engines.face import SourceFace
 from engines.family import families
 from engines.mask.contract import NetworkMask
 from engines.session import RunsInPlace
+from engines.swap.echo import EchoSession, echo
 from engines.swap.mesh.swapper import MeshSwapper
 from rt.compose.badge import Badge
 from rt.compose.kernels.host import HostKernels
+from rt.compose.kernels.idle import IdleKernels
 from rt.compose.launches import LAUNCHES_MAX, launches
 from rt.compose.layers import Layers
 from rt.compose.memory import PIECE_BYTES
@@ -263,3 +265,33 @@ def test_a_frame_launches_what_is_written_whatever_is_chosen(
 
 def test_masks_of_networks_say_so(room: Room) -> None:
     assert all(isinstance(room.open(*what, name), NetworkMask) for name, what in MASKS.items())
+
+
+def test_four_faces_at_once_take_a_device_less_than_60_percent_of_four_alone(
+    woman: SourceFace, man: SourceFace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what a device is given, a launch or a run of the network being a unit each; a card has its own times (``make test-gpu``)."""
+    runs: list[int] = []
+    plain = EchoSession.run_into
+
+    def counted(session: EchoSession, feeds: Any, results: Any) -> None:
+        runs.append(len(feeds["target"]))
+        plain(session, feeds, results)
+
+    monkeypatch.setattr(EchoSession, "run_into", counted)
+    frame, swapper = scene(woman), echo()
+    look = Look(swapper, swapper.prepare([man]), faces=4)
+    apart = [np.array([150.0 * (n % 2), 150.0 * (n // 2), 0], np.float32) for n in range(4)]
+    points = frame.faces[0].points * np.float32(0.4)
+
+    def units(count: int) -> int:
+        four = replace(frame, faces=tuple(TrackedFace(n, points + apart[n], FaceState.SEEN, 1.0) for n in range(count)))
+        lane = Counted(IdleKernels(), look)
+        lane.process(four)
+        runs.clear()
+        lane.process(four)
+        lane.close()
+        assert runs == [count]
+        return sum(lane.kernels.launched.values()) + len(runs)
+
+    assert units(4) <= 0.6 * 4 * units(1)

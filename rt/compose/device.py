@@ -107,19 +107,23 @@ class DeviceCompositor:
 
     def clear(self) -> None:
         self._packed.clear()
-        self._forget_models()
-        self._painters.clear()
-        self._masks = None
-        self._memory, self._plate, self._worn, self._graphs = Memory(self._kernels), None, (), None
-        self._given = self._reached = 0
+        try:
+            self._forget_models()
+        finally:  # a graph that could not be closed is as much forgotten
+            self._painters.clear()
+            self._masks = None
+            self._memory, self._plate, self._worn, self._graphs = Memory(self._kernels), None, (), None
+            self._given = self._reached = 0
 
     def _forget_models(self) -> None:
-        if self._graphs is not None:
-            self._graphs[1].clear()
-        for painter in self._painters.values():
-            painter.forget()
-        if self._masks is not None:
-            self._masks.forget()
+        try:
+            if self._graphs is not None:
+                self._graphs[1].clear()
+        finally:
+            for painter in self._painters.values():
+                painter.forget()
+            if self._masks is not None:
+                self._masks.forget()
 
     def _reach(self, number: int) -> None:
         """On the stream, after all that was given for a frame; skipped where any of it failed."""
