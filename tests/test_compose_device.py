@@ -316,10 +316,8 @@ anywhere = st.tuples(st.floats(-60, 540), st.floats(-60, 420), st.floats(4, 110)
 def test_faces_anywhere_are_composed_as_by_the_processor(
     kernels: HostKernels, woman: SourceFace, man: SourceFace, places: list[tuple[float, float, float, float]], kind: str, most: int
 ) -> None:
-    """Over the border, too small, upside down. Those that overlap are left to the next test."""
+    """Over the border, too small, upside down, over one another."""
     frame = scene(woman, *places)
-    if len(Layers().of(frame.faces)) > 1:
-        frame = replace(frame, faces=frame.faces[-1:])
     look = look_of(kind, man, faces=most)
     off = differences(by_the_kernels(kernels, frame, look), by_the_processor(frame, look_of(kind, man, faces=most), []))
     assert off.max() <= 1

@@ -31,7 +31,7 @@ OTHERS = [code for code in LANGUAGES if code != "en"]
 
 def text_of_the_parts() -> str:
     """All that is written below the window, with what is filled in left out and strings that follow each other joined."""
-    files = [*(ROOT / "rt").rglob("*.py"), *(ROOT / "app").glob("*.py")]
+    files = [*(ROOT / "rt").rglob("*.py"), *(ROOT / "engines").rglob("*.py"), *(ROOT / "app").glob("*.py")]
     text = "\n".join(file.read_text(encoding="utf-8") for file in files)
     return re.sub(r"\{[^{}\n]*\}", "{}", re.sub(r"\"\s*\n\s*(?:\+ \(self._in_use\(\) or )?f?\"", "", text))
 

@@ -107,7 +107,11 @@ def _groups(open_parts: ExitStack) -> Iterator[tuple[Scene, list[Task]]]:
                 ("two warps and a hard paste", _hard_paste(scene)),
                 ("neural swap, all but the network", _swapping(scene, swappers["echo"]())),
                 ("  with mouth mask", _swapping(scene, swappers["echo"](), masks=(masks["mouth"](),))),
-                ("  with seamless blending", _swapping(scene, swappers["echo"](), blending=Blending.SEAMLESS)),
+                *(
+                    (f"  with {way} blending", _swapping(scene, swappers["echo"](), blending=way))
+                    for way in Blending
+                    if way != Blending.SOFT
+                ),
             ],
         )
     scene = _scene("1080p", 300)

@@ -87,6 +87,7 @@ DEVICES = (
     later("no NVIDIA GPU with a driver was found ({why}); install NVIDIA's driver"),
     later("the machine refuses its GPU; is NVIDIA's driver installed?"),
     later("it does not open ({why})"),
+    later("memory is tried again"),
 )
 
 KNOWN = (*CAMERA, *EXPOSURE, *DRIVER, *OUTPUT, *DEVICES)

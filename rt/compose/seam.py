@@ -7,6 +7,7 @@ What comes out is the same for all ways, levels to be added to the patch, so tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -118,16 +119,23 @@ def _gradients(cells: np.ndarray) -> np.ndarray:
     for y, x in ((1, 2), (1, 0), (2, 1), (0, 1)):
         there = np.s_[y : y + rows, x : x + columns]
         right += (around[there] - alpha)[..., None] * (step + rise[there]) / 2
-    down, across = _sines(rows), _sines(columns)
-    spectrum = np.einsum("jy,yxc,xi->jic", down, right, across, optimize=True)
+    spectrum = _transformed(right)
     spectrum *= (4 / ((rows + 1) * (columns + 1)) / (_falls(rows)[:, None] + _falls(columns)))[..., None]
-    smooth = np.einsum("yj,jic,ix->yxc", down, spectrum, across, optimize=True)
-    both: np.ndarray = (smooth + (1 - alpha)[..., None] * step).astype(np.float32)
+    both: np.ndarray = (_transformed(spectrum) + (1 - alpha)[..., None] * step).astype(np.float32)
     return both
 
 
+def _transformed(values: np.ndarray) -> np.ndarray:
+    """float64 [rows, columns, 3]: along both, by sines."""
+    rows, columns = values.shape[:2]
+    down = (_sines(rows) @ values.reshape(rows, -1)).reshape(values.shape)
+    both: np.ndarray = np.matmul(_sines(columns), down)
+    return both
+
+
+@lru_cache(maxsize=2 * SEAM_CELLS)
 def _sines(count: int) -> np.ndarray:
-    """float64 [count, count], symmetric: its own inverse but for the factor (count + 1) / 2."""
+    """float64 [count, count], symmetric: its own inverse but for the factor (count + 1) / 2. Read only."""
     numbers = np.arange(1, count + 1)
     sines: np.ndarray = np.sin(np.pi * numbers[:, None] * numbers / (count + 1))
     return sines

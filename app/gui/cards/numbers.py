@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 from app.gui.cards.card import Bench, Card, note, show_note
 from app.gui.chart import AgeChart
 from app.gui.live import LiveState, Pulse
+from app.gui.told import told
 from app.gui.words import later, tr
 from app.vitals import Vitals
 from engines.session import ModelUse
@@ -266,7 +267,7 @@ def change_words(change: Change, now_ns: int) -> str:
     """One step, how long ago, and why."""
     seconds = max(0, round((now_ns - change.at_ns) / 1e9))
     ago = f"{seconds // 60}:{seconds % 60:02}"
-    why = change.why if change.age_ms is None else tr("pictures were {age} ms old").format(age=f"{change.age_ms:.0f}")
+    why = told(change.why) if change.age_ms is None else tr("pictures were {age} ms old").format(age=f"{change.age_ms:.0f}")
     words = tr("{ago} ago: {step} ({why})") if change.given_up else tr("{ago} ago, no longer: {step} ({why})")
     return words.format(ago=ago, step=tr(STEPS.get(change.step, change.step)), why=why)
 
