@@ -1,5 +1,7 @@
 # demo and test set everything up; the rest expects that one of them ran.
 PYTHON ?= python3
+# Of the tests: a file is one process's, so that what its tests share is made once.
+PROCESSES ?= 2
 BIN := .venv/bin
 
 .PHONY: demo demo-gui test setup setup-test lint types imports pytest bench bench-quality soak clean
@@ -37,7 +39,7 @@ imports:
 	$(BIN)/lint-imports
 
 pytest:
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
 
 bench: setup
 	$(BIN)/ffrt bench live --seconds 60 --report bench/live-720p.json
@@ -76,7 +78,7 @@ engine-table: setup-test
 # Every kernel for every chip by NVRTC (no GPU), on the host against the compositor, and once more with every access looked at.
 test-kernels: setup-test
 	$(BIN)/pip install -q -e '.[kernels]'
-	$(BIN)/python -m pytest tests/test_kernels_*.py tests/test_compose_device.py
+	FFRT_SWEEP=1 $(BIN)/python -m pytest tests/test_kernels_*.py tests/test_compose_device.py tests/test_networks_in_place.py
 	FFRT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 \
 		LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		$(BIN)/python -m pytest tests/test_kernels_*.py

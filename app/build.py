@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from app.parts import Parts
+from app.parts import Parts, close_embedded
 from app.settings import InputSettings, Settings, SourceSettings
 from engines.detect.contract import Detector
 from engines.device.contract import Device
@@ -30,8 +30,8 @@ from rt.track.options import TrackOptions
 from rt.track.tracker import Tracker
 
 RESTYLED = (
-    *("opacity", "on_lost", "enhancer_opacity", "blending", "seam_width", "colour_match", "sharpness", "badge", "badge_corner"),
-    *("smoothing", "max_faces", "hold_frames", "detect_every"),
+    *("opacity", "on_lost", "enhancer_opacity", "blending", "seam_width", "colour_match", "colour_transfer", "sharpness"),
+    *("badge", "badge_corner", "smoothing", "max_faces", "hold_frames", "detect_every"),
 )
 """Fields of a look that are no part's: what is worn, and its identity, stay when they change."""
 
@@ -102,11 +102,12 @@ def _prepared(sources: Sequence[SourceSettings], swapper: Swapper, settings: Set
     """With a detector and a mesh of its own: the line works with the others meanwhile."""
     if not sources:
         return {}
-    here = parts(settings)
+    here, mesh = parts(settings), FaceMesh()
     try:
-        finds, mesh = detector(settings, here), FaceMesh()
+        finds = detector(settings, here)
         return {source: swapper.prepare(load_source(source.photos, source.face, finds, mesh)) for source in sources}
     finally:
+        close_embedded(mesh)
         here.close()
 
 
@@ -142,6 +143,7 @@ def unworn_look(settings: Settings, here: Parts) -> Look:
         blending=chosen.blending,
         seam_width=chosen.seam_width,
         colour_match=chosen.colour_match,
+        colour_transfer=chosen.colour_transfer,
         sharpness=chosen.sharpness,
         badge=_badge(settings),
         faces=chosen.max_faces,
@@ -173,6 +175,7 @@ def restyled(look: Look, settings: Settings) -> Look:
         blending=chosen.blending,
         seam_width=chosen.seam_width,
         colour_match=chosen.colour_match,
+        colour_transfer=chosen.colour_transfer,
         sharpness=chosen.sharpness,
         badge=_badge(settings, look.badge),
         faces=chosen.max_faces,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -182,26 +182,46 @@ def confirm(question: str) -> bool:
     return Confirm.ask(question, console=err, default=False)
 
 
-def print_models(rows: Iterable[dict[str, Any]]) -> None:
-    """A line a model; those that are here with the first digits of their hash."""
+CHECKED_BY: Mapping[str | None, str] = {
+    "sha256": "its SHA-256",
+    "crc32": "the CRC32 that its publisher gives; the SHA-256 of what came is kept, and `ffrt models verify` compares with it",
+    None: "nothing that is known: get it from its publisher, then `ffrt models import FILE`",
+}
+"""By ``checked_by`` of a model's row."""
+
+
+def print_models(rows: Sequence[dict[str, Any]]) -> None:
+    """A line a model; those that are here are marked, with the first digits of their hash."""
     table = Table(box=None, pad_edge=False)
-    for title in ("name", "kind", "family", "MB", "commercial use", "here"):
+    for title in ("", "name", "kind", "family", "MB", "commercial", "SHA-256"):
         table.add_column(title, justify="right" if title == "MB" else "left", no_wrap=True)
     for row in rows:
-        size = "?" if not row["size"] else f"{row['size'] / 1e6:.0f}"
-        here = row["sha256"][:8] if row["present"] else ""
-        commercial = row["commercial"] + (" (unverified)" if "licence" in row["unverified"] and row["commercial"] != "unknown" else "")
-        table.add_row(*(_plain(cell) for cell in (row["name"], row["kind"], row["family"], size, commercial, here)))
+        size = row["size"] or row["about_bytes"]
+        is_doubtful = "licence" in row["unverified"] and row["commercial"] != "unknown"
+        known = row["sha256"][:8] if row["sha256"] else "in part" if row["sha256_short"] else "unknown"
+        commercial = row["commercial"] + ("?" if is_doubtful else "")
+        megabytes = f"{size / 1e6:.0f}" if size else "?"
+        mark = "here" if row["present"] else ""
+        table.add_row(*(_plain(cell) for cell in (mark, row["name"], row["kind"], row["family"], megabytes, commercial, known)))
     out.print(table)
+    if any("licence" in row["unverified"] and row["commercial"] != "unknown" for row in rows):
+        note("yes? and no? are not verified by ffrt: ask the publisher. `ffrt models show NAME` says more.")
 
 
 def print_model(row: dict[str, Any]) -> None:
     """All that is known of one model, a line each: an address is of use only whole."""
-    sized = {} if row.get("size") is None else {"size": counted(row['size'], 'byte')}
-    for name, value in (row | sized).items():
+    told = {} if row.get("size") is None else {"size": counted(row["size"], "byte")}
+    if row.get("about_bytes"):
+        told["size"] = f"about {row['about_bytes'] / 1e6:.0f} MB"
+    if row["sha256"] is None:
+        told["sha256"] = "not known" if not row["sha256_short"] else f"known in part: {' or '.join(row['sha256_short'])}"
+    told["checked_by"] = CHECKED_BY[row["checked_by"]]
+    for name, value in (row | told).items():
+        if name in ("sha256_short", "about_bytes"):  # said with the others
+            continue
         for item in value if isinstance(value, list) else [value]:
             text = "-" if item is None else item if not isinstance(item, bool) else "yes" if item else "no"
-            out.print(f"[bold]{name:<10}[/] {_plain(text)}")
+            out.print(f"[bold]{name.replace('_', ' '):<10}[/] {_plain(text)}")
 
 
 def print_lines(lines: Sequence[str], none: str) -> None:

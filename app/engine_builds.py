@@ -24,7 +24,7 @@ from engines.build.service import (
     verify_file,
     verify_precision,
 )
-from engines.build.trial import Trial, usual_shapes
+from engines.build.trial import Trial, missing_shapes
 from engines.errors import ModelError, ParityError
 from engines.family import families
 from engines.kit import family_and_path
@@ -66,7 +66,7 @@ def build(request: Request, report: Report, cancelled: Callable[[], bool] = lamb
     path = model_path(request.model)
     graph = read_graph(path)  # a bad file is told before a missing package
     options = options_of(request)
-    usual = usual_shapes(path, graph, options.shapes, options.trial.family)
+    usual = missing_shapes(path, graph, options.shapes, options.trial.family)
     options = replace(options, shapes={**usual, **options.shapes})
     if options.runtime == "rtx":  # of the other one the GPU here is asked
         check_targets(options.precision, options.targets)

@@ -57,7 +57,8 @@ class FaceOptions:
     pixel_boost
         1 to 4; a neural swapper works on so many times its own size.
     blend
-        soft, or seamless: the face's colours first move to those along its seam.
+        soft: by the soft edge alone; seamless: the face's colours first move to those along its seam; poisson: its gradients go over into
+        the picture's; multiband: its coarse colours go over into the picture's over a wide seam, its detail over a narrow one.
     seam_width
         0.1 to 2; over how wide a seam the face fades out, times what the swapper has by itself.
     runtime
@@ -119,7 +120,10 @@ class LookOptions(FaceOptions):
     opacity
         0 shows the person filmed, 1 the source.
     colour_match
-        0 leaves the face its own colours, 1 gives it those of the person filmed: of the mesh, and of --blend seamless.
+        0 leaves the face its own colours, 1 gives it those of the person filmed: of the mesh, and of --blend seamless, poisson and
+        multiband.
+    colour_transfer
+        0 leaves the face its own mean colour and contrast, 1 gives it those of the face it covers, whatever swapper drew it.
     sharpness
         0 leaves the face as it is drawn, 1 sharpens it most.
     badge
@@ -139,6 +143,7 @@ class LookOptions(FaceOptions):
     on_lost: OnLost = OnLost.HOLD
     opacity: float = 1.0
     colour_match: float = 1.0
+    colour_transfer: float = 0.0
     sharpness: float = 0.0
     badge: str = ""
     badge_corner: Corner = Corner.BOTTOM_LEFT

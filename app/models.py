@@ -163,7 +163,10 @@ class Models:
             "unverified": list(card.unverified),
             "present": True,
             "sha256": card.sha256,
+            "sha256_short": [],
+            "checked_by": "sha256",
             "size": card.size,
+            "about_bytes": None,
             "path": str(self.shelf.path(card)),
             "origin": [card.origin],
         }
@@ -186,15 +189,26 @@ def entry_row(entry: Entry) -> dict[str, Any]:
         "unverified": list(entry.unverified),
         "present": False,
         "sha256": entry.sha256,
-        "size": entry.size or entry.about_bytes,
+        "sha256_short": list(entry.sha256_short),
+        "checked_by": checked_by(entry),
+        "size": entry.size,
+        "about_bytes": entry.about_bytes,
         "path": None,
         "origin": list(entry.addresses) or [entry.publisher],
     }
 
 
+def checked_by(entry: Entry) -> str | None:
+    """What a file that comes for ``entry`` is compared with: ``sha256``, ``crc32`` where the publisher gives no more, or nothing: such a
+    file has to be fetched by hand. From then on it is its SHA-256, for all."""
+    if entry.sha256 is not None:
+        return "sha256"
+    return "crc32" if entry.crc32_beside else None
+
+
 def _embedded_row(model: EmbeddedModel) -> dict[str, Any]:
     facts = {"name": model.name, "family": "embedded", "kind": None, "licence": model.licence, "present": True, "sha256": model.sha256}
-    return {**facts, "path": str(model.path)}
+    return {**facts, "checked_by": "sha256", "path": str(model.path)}
 
 
 def _check_not_embedded(name: str) -> None:

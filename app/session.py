@@ -297,7 +297,11 @@ class LiveSession:
             opened.callback(tracking.close)
             detector = build.detector(settings, tracking)
             recogniser = build.recogniser(settings, tracking)
-            worn = Worn(settings, self._devices, detector, FaceMesh())
+            mesh = FaceMesh()  # the line works with the other one meanwhile
+            try:
+                worn = Worn(settings, self._devices, detector, mesh)
+            finally:
+                close_embedded(mesh)
             opened.callback(worn.close)
             self._check(worn.looks)
             opened.pop_all()

@@ -138,6 +138,8 @@ class LookSettings(_Part):
     """The seam is so many times as wide as the swapper has it by itself."""
     colour_match: float = Field(1.0, ge=0, le=1)
     """0 leaves the face its own colours, 1 gives it those of the person filmed: of the mesh, and of a seam that is matched."""
+    colour_transfer: float = Field(0.0, ge=0, le=1)
+    """0 leaves the face its own mean colour and contrast, 1 gives it those of the face it covers, whatever swapper drew it."""
     sharpness: float = Field(0.0, ge=0, le=1)
     runtime: str = "auto"
     """What runs neural models: ``auto``, a runtime, or several in the order in which they are tried (``rtx,ort``)."""

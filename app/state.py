@@ -42,6 +42,9 @@ class State(BaseModel):
     theme: Literal["light", "dark"] | None = None
     """None is the system's."""
     start_minimised: bool = False
+    devices: tuple[str, ...] = ()
+    """What worked on pictures last, as ``RunSettings.devices``."""
+    gpu_memory_mb: int = Field(0, ge=0)
     hotkeys: bool = False
     """Keys that work while another program has the keyboard."""
     start_live: bool = False

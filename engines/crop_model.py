@@ -78,6 +78,11 @@ class CropModel(Protocol):
         ...
 
 
+def works_on_crops(model: Any) -> bool:
+    """Whether all that ``model`` does is crop → network → paste."""
+    return isinstance(model, CropModel) and model.crops is not None
+
+
 def mask_spec(outputs: Sequence[TensorSpec], side: int) -> TensorSpec | None:
     """The output beside the first that is one channel of a picture of ``side``."""
     for spec in outputs[1:]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from engines.align import Aligner, MeshAligner
 from engines.build.parity import refuse_half_swapper
 from engines.errors import ModelError
 from engines.family import Family, Kind, ModelFile
+from engines.parking import ParkedSession
 from engines.registry import Registry
 from engines.session import ModelUse, RuntimeChoice, Session, Shapes, choose_runtime, open_session, runtime_order, runtimes
 from engines.store.catalog import Catalog
@@ -96,7 +98,7 @@ class ModelKit:
     def session(self, model: ModelFile, shapes: Shapes | None = None) -> Session:
         """See ``engines.family.Kit``. Raises ``DeviceError`` where no runtime of the order can run the model."""
         choice = self._choice(model)
-        session = open_session(model.path, runtime=choice.runtime, threads=self._threads)
+        session = ParkedSession(partial(open_session, model.path, runtime=choice.runtime, threads=self._threads))
         self._sessions.append(OpenModel(model, session, choice, shapes or {}))
         return session
 

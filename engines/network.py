@@ -9,6 +9,7 @@ import numpy as np
 from engines.batch import Batches
 from engines.crop_model import CropNetwork
 from engines.errors import ModelError
+from engines.parking import Parks
 from engines.session import Session, TensorSpec
 from engines.tensor import Norm
 
@@ -53,6 +54,16 @@ class Network:
     def run_each(self, tensor: np.ndarray, others: Mapping[str, np.ndarray] | None = None) -> list[np.ndarray]:
         """As ``run`` for several pictures (see ``engines.batch``). Outputs have a row for every picture."""
         return self._batches.run(len(tensor), lambda rows: self.run(tensor[rows], others))
+
+    def park(self) -> None:
+        """See ``engines.parking.Parks``; does nothing for a session that cannot."""
+        if isinstance(self._session, Parks):
+            self._session.park()
+
+    def unpark(self) -> None:
+        """See ``engines.parking.Parks``."""
+        if isinstance(self._session, Parks):
+            self._session.unpark()
 
     def on_crops(self) -> CropNetwork:
         """For a device that cuts the crops itself; the first output is the one that is looked at."""

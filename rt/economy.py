@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engines.enhance.contract import Enhancer
 from engines.swap.contract import ScalableSwapper
 from rt.budget import STEPS, Budget, BudgetOptions
 from rt.options import Look
@@ -81,6 +82,19 @@ class Change:
         return f"{self.step}: {'given up' if self.given_up else 'back'} ({self.why})"
 
 
+RETRY_NS, RETRY_MOST_NS = 30_000_000_000, 960_000_000_000
+"""Until memory is tried again: at first, and at the most. A try that is in vain costs a frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Retry:
+    at_ns: int = 0
+    pause_ns: int = RETRY_NS
+
+    def later(self, now_ns: int) -> _Retry:
+        return replace(self, at_ns=now_ns + self.pause_ns, pause_ns=min(2 * self.pause_ns, RETRY_MOST_NS))
+
+
 class Economy:
     """The look in force on each lane. Any thread."""
 
@@ -91,6 +105,7 @@ class Economy:
         self._chosen = tuple(looks)  # guarded by _lock, as is all below
         self._budget = None if options is None else Budget(options, possible(self._chosen[0]))
         self._spared: Counter[int] = Counter()
+        self._retries: dict[int, _Retry] = {}
         self._in_force = tuple(map(self._choice, self._lanes))
         self._changes: deque[Change] = deque(maxlen=CHANGES_KEPT)
 
@@ -104,6 +119,7 @@ class Economy:
         with self._lock:
             self._chosen = tuple(looks)
             self._spared.clear()
+            self._retries.clear()
             if self._budget is not None:
                 self._budget.offer(possible(self._chosen[0]))
             self._apply()
@@ -117,13 +133,32 @@ class Economy:
             return self._note(Change(now_ns, step.step, step.given_up, f"age p95 {step.age_ms:.0f} ms", step.age_ms))
 
     def spare_memory(self, why: str, now_ns: int, lane: int = 0) -> Change | None:
-        """``lane`` had no memory left: gives up the next step there, until another look is chosen. None where none is left."""
+        """``lane`` had no memory left: gives up the next step there, until ``retry_memory`` takes it back or another look is chosen. None
+        where none is left."""
         with self._lock:
             left = self._memory_steps(lane)[self._spared[lane] :]
             if not left:
                 return None
             self._spared[lane] += 1
+            self._retries[lane] = self._retries.get(lane, _Retry()).later(now_ns)
             return self._note(Change(now_ns, left[0], True, why))
+
+    def retry_memory(self, now_ns: int, lane: int = 0) -> Change | None:
+        """Takes back what ``lane`` gave up last, after 30 s, and after twice as long each time that it was in vain: others may have freed
+        memory meanwhile, and nobody tells."""
+        with self._lock:
+            retry = self._retries.get(lane)
+            if not self._spared[lane] or retry is None or now_ns < retry.at_ns:
+                return None
+            self._spared[lane] -= 1
+            self._retries[lane] = replace(retry, at_ns=now_ns + retry.pause_ns)
+            return self._note(Change(now_ns, self._memory_steps(lane)[self._spared[lane]], False, "memory is tried again"))
+
+    def sets_aside(self, lane: int, enhancer: Enhancer) -> bool:
+        """Whether ``enhancer``, of the look chosen for ``lane``, is not in force there and no other lane's."""
+        with self._lock:
+            is_own = len(self._chosen) == len(self._lanes) and self._choice(lane).enhancer is enhancer
+            return is_own and self._in_force[lane].enhancer is None
 
     @property
     def given_up(self) -> tuple[str, ...]:

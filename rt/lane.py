@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from engines.crop_model import works_on_crops
 from engines.device.contract import Device, Event, Stream
 from engines.enhance.contract import BatchEnhancer, Enhancer
 from engines.mask.contract import Cover
+from engines.parking import Parks
 from engines.swap.contract import BatchSwapper, FadesAtSeam, MatchesColours, Patch
 from rt.clock import Clock
 from rt.compose import host
@@ -68,6 +70,7 @@ class Lane:
         self._layers = Layers()  # compute stream
         self._worn: list[list[TrackedFace]] = []  # compute stream: faces of this frame that were swapped, in the order of that
         self._covers: dict[int, tuple[Cover, ...]] = {}  # compute stream: what the masks said of each
+        self._aside: Parks | None = None  # the thread of process: an enhancer that was given up for lack of memory
         self._streams: dict[str, Stream] = {}
         self.open()
 
@@ -100,6 +103,7 @@ class Lane:
 
         After an error the pixels may still be written to until ``settle`` or ``close`` has returned.
         """
+        self._take_back(look)
         upload, compute, download = self._streams.values()
         pixels, image = frame.pixels, self._image(frame)
         is_there = self._take_planar(upload, frame, image)
@@ -140,6 +144,21 @@ class Lane:
         count = self.count
         count.frames, count.busy_ns = count.frames + 1, count.busy_ns + busy_ns
         count.bytes_up, count.bytes_down = count.bytes_up + up, count.bytes_down + down
+
+    def set_aside(self, part: Any) -> None:
+        """Frees what ``part``, which only this lane uses, holds of the device, until a look has it again. After ``settle``, on the thread
+        of ``process``."""
+        if isinstance(part, Parks):
+            with self._device.current():
+                part.park()
+            self._aside = part
+
+    def _take_back(self, look: Look) -> None:
+        """Raises ``DeviceMemoryError`` where there is no room for it yet."""
+        if self._aside is not None and look.enhancer is self._aside:
+            with self._device.current():
+                self._aside.unpark()
+            self._aside = None
 
     def settle(self) -> None:
         """After an error: returns when nothing of what was given is under way any more. Raises what the device fails with then."""
@@ -198,8 +217,9 @@ class Lane:
         faces = _faces(frame, Treatment.SWAP)
         self._worn = self._layers.of(faces)
         self._covers = dict(zip((face.id for face in faces), covers_of(look.masks, image, [face.points for face in faces]), strict=True))
+        filmed = image if len(self._worn) < 2 or works_on_crops(look.swapper) else image.copy()  # as on a device: see Swapper.swap
         for layer in self._worn:
-            for face, patch in _patches(look, frame, image, layer):
+            for face, patch in _patches(look, frame, filmed, layer):
                 if patch is None:  # too small to be drawn, or all but outside: it is not to be shown either
                     host.blur_face(image, face.points)
                 else:
@@ -245,7 +265,8 @@ def _ns(begin: Event, end: Event) -> int:
 
 def _finish(look: Look, last: bool) -> dict[str, float]:
     """What ``lay`` is told of the look; ``last``: nothing more is laid over, so this is what is sharpened."""
-    return {"colour_match": look.colour_match, "sharpness": look.sharpness if last else 0.0}
+    sharpness = look.sharpness if last else 0.0
+    return {"colour_match": look.colour_match, "colour_transfer": look.colour_transfer, "sharpness": sharpness}
 
 
 def _faces(frame: Frame, what: Treatment) -> list[TrackedFace]:

@@ -23,6 +23,7 @@ from rt.errors import LaneError
 from rt.frame import Frame, Place
 from rt.lane import Lane
 from rt.metrics import Metrics
+from rt.options import Look
 from rt.ring import Closed
 from rt.wardrobe import Wardrobe
 
@@ -367,17 +368,18 @@ class Lanes:
 
     def _work(self, runner: LaneRunner, frame: Frame) -> bool:
         """False where the device had no memory left for it, and has something to do without from now on."""
+        self._wardrobe.economy.retry_memory(self._clock.now_ns(), runner.number)
         with self._wardrobe.worn(runner.number) as look:
             self._metrics.give_up(self._wardrobe.economy.given_up)
             try:
                 runner.lane.process(frame, look, self._delivery(runner.lane.place))
             except (DeviceMemoryError, MemoryError) as error:
                 runner.lane.settle()
-                self._spare_memory(runner, error)
+                self._spare_memory(runner, look, error)
                 return False
         return True
 
-    def _spare_memory(self, runner: LaneRunner, error: DeviceMemoryError | MemoryError) -> None:
+    def _spare_memory(self, runner: LaneRunner, look: Look, error: DeviceMemoryError | MemoryError) -> None:
         """Raises ``DeviceMemoryError`` where nothing is left to be given up."""
         economy = self._wardrobe.economy
         if economy.spare_memory(f"{runner.name}: {error}", self._clock.now_ns(), runner.number) is None:
@@ -385,6 +387,8 @@ class Lanes:
                 f"{runner.name} has no memory left and nothing more of the look to give up ({error});"
                 " close other programs that use it, or choose a smaller model or picture"
             ) from error
+        if look.enhancer is not None and economy.sets_aside(runner.number, look.enhancer):
+            runner.lane.set_aside(look.enhancer)
 
     def _take_out(self, runner: LaneRunner, error: Exception) -> None:
         """It gets no more frames; one that waits for it goes to another lane, if there is one."""

@@ -55,6 +55,10 @@ class Blending(StrEnum):
     """By its alpha."""
     SEAMLESS = "seamless"
     """Its colours first move to those of the frame along the seam, as if only its gradients were pasted."""
+    POISSON = "poisson"
+    """Its gradients and those of the frame go over into one another."""
+    MULTIBAND = "multiband"
+    """Its coarse colours go over into those of the frame over a wide seam, its detail over a narrow one."""
 
 
 class Corner(StrEnum):
@@ -107,6 +111,8 @@ class Look:
     """A swapper's seam is so many times as wide as it has it by itself."""
     colour_match: float = 1.0
     """0 leaves a face its own colours, 1 gives it the target's: of swappers that can be told, and of a seam that is matched."""
+    colour_transfer: float = 0.0
+    """0 leaves a face its own mean colour and contrast, 1 gives it those of what it covers; before its seam is matched."""
     sharpness: float = 0.0
     """0 leaves a face as it is drawn, 1 sharpens it as much as can be looked at."""
     badge: Badge | None = None

@@ -9,6 +9,7 @@ from pathlib import Path
 from rt.compose.kernels.declared import KERNELS
 from rt.compose.kernels.nvrtc import CHIPS, Usage, compile_for, usage_of
 from rt.compose.launches import SWAP, launches
+from rt.options import Blending
 
 TOP = """# Kernels
 
@@ -19,7 +20,8 @@ thread; `+ n B` is shared memory of a block; spills would be named and fail the 
 
 With one face, outside of the networks: at the most 12, whatever is chosen (`rt/compose/launches.py`; every combination is counted in
 `tests/test_networks_in_place.py`). A frame that is recorded as a graph launches all of it as one. Masks that are drawn cost no launch
-of their own; those that networks make cost two around the networks, however many there are.
+of their own; those that networks make cost two around the networks, however many there are. Colours are matched by `seam_membrane` here;
+it is `seam_poisson`, `seam_bands` or `seam_colours` where these were chosen.
 """
 
 KERNELS_HEAD = """
@@ -47,13 +49,14 @@ def _table(rows: list[list[str]]) -> list[str]:
 
 
 def _launch_rows() -> list[list[str]]:
-    rows = [["swapper", "enhancer", "seam matched", "sharpened", "badge", "networks' masks", "launches", "of them"]]
+    rows = [["swapper", "enhancer", "colours matched", "sharpened", "badge", "networks' masks", "launches", "of them"]]
     for swapper in SWAP:
         for chosen in product((False, True), repeat=5):
-            enhanced, seamless, sharpened, badge, masked = chosen
+            enhanced, matched, sharpened, badge, masked = chosen
             if (badge or masked) and not all(chosen):
                 continue  # one more, and two more, always
-            planned = launches(swapper, enhanced=enhanced, seamless=seamless, sharpened=sharpened, badge=badge, masked=masked)
+            blending = Blending.SEAMLESS if matched else Blending.SOFT
+            planned = launches(swapper, blending=blending, enhanced=enhanced, sharpened=sharpened, badge=badge, masked=masked)
             marks = ["yes" if each else "" for each in chosen]
             rows.append([swapper, *marks, str(len(planned)), " ".join(f"`{name}`" for name in planned)])
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 import os
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 from app.session import limit_threads
+from engines.build import trial, views
 from engines.device.cuda_probe import find_gpus
 from engines.identity.photo import open_photo
 from rt.compose.kernels.host import HostKernels, find_compiler
@@ -84,6 +86,22 @@ def delete_windows() -> None:
                 window.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         QCoreApplication.sendPostedEvents()  # what workers had still to hand back
+
+
+@pytest.fixture(scope="session", autouse=True)
+def portraits_are_moved_about_once() -> Iterator[None]:
+    """The views that models are tried on are the same every time and take a second; nobody may write into them."""
+
+    @functools.cache
+    def kept(*count: int) -> list[views.View]:
+        made = views.portrait_views(*count)
+        for view in made:
+            view.image.flags.writeable = view.points.flags.writeable = False
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial, "portrait_views", kept)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,9 @@ from engines.mesh import regions
 from engines.mesh.topology import topology
 from engines.paste import soft_box
 from engines.swap.contract import Patch
-from rt.compose.host import blend, blur_face, match_seam
+from rt.compose.host import blend, blur_face
+from rt.compose.seam import match_colours
+from rt.options import Blending
 
 
 def noise(height: int, width: int, seed: int = 0) -> np.ndarray:
@@ -124,7 +126,7 @@ def test_a_patch_of_another_tint_takes_the_frames(width: int, height: int, tint:
     frame = np.full((160, 160, 3), 120, np.uint8)
     alpha = cv2.resize(soft_box(160), (width, height), interpolation=cv2.INTER_AREA)
     patch = Patch(np.full((height, width, 3), 120 - np.array(tint), np.uint8), alpha, 5, 3)
-    match_seam(frame, patch)
+    match_colours(frame, patch, Blending.SEAMLESS)
     assert np.abs(patch.pixels.astype(int) - 120).max() <= 1
 
 
@@ -133,7 +135,7 @@ def test_a_step_that_grows_along_the_patch_is_continued_evenly() -> None:
     ramp = np.linspace(-30, 30, 200)[None, :, None]
     frame = np.full((200, 200, 3), 120, np.uint8)
     patch = Patch(np.round(120 - np.broadcast_to(ramp, frame.shape)).astype(np.uint8), soft_box(200).copy(), 0, 0)
-    match_seam(frame, patch)
+    match_colours(frame, patch, Blending.SEAMLESS)
     off = patch.pixels.astype(float)[20:-20, 20:-20] - 120
     assert np.abs(off).max() < 9, "of a step of 60"
     assert np.abs(off).mean() < 4
@@ -142,7 +144,7 @@ def test_a_step_that_grows_along_the_patch_is_continued_evenly() -> None:
 def test_the_details_of_a_patch_stay() -> None:
     frame, patch = np.full((128, 128, 3), 140, np.uint8), noise(128, 128)
     before = patch.copy()
-    match_seam(frame, Patch(patch, soft_box(128).copy(), 0, 0))
+    match_colours(frame, Patch(patch, soft_box(128).copy(), 0, 0), Blending.SEAMLESS)
     grain = [picture.astype(np.float32) - cv2.GaussianBlur(picture.astype(np.float32), (0, 0), 2) for picture in (before, patch)]
     inside = (before > 60) & (before < 190)
     assert np.corrcoef(grain[0][inside], grain[1][inside])[0, 1] > 0.98
@@ -151,7 +153,7 @@ def test_the_details_of_a_patch_stay() -> None:
 def test_a_patch_without_a_fading_edge_is_left_alone() -> None:
     frame, patch = noise(32, 32), Patch(noise(32, 32, 1), np.full((32, 32), 255, np.uint8), 0, 0)
     before = patch.pixels.copy()
-    match_seam(frame, patch)
+    match_colours(frame, patch, Blending.SEAMLESS)
     np.testing.assert_array_equal(patch.pixels, before)
 
 
@@ -160,5 +162,5 @@ def test_hair_on_the_seam_does_not_darken_the_face() -> None:
     frame = np.full((200, 200, 3), 150, np.uint8)
     frame[:, :40] = 0
     patch = Patch(np.full((160, 160, 3), 150, np.uint8), soft_box(160).copy(), 20, 20)
-    match_seam(frame, patch)
+    match_colours(frame, patch, Blending.SEAMLESS)
     assert np.abs(patch.pixels[80, 80].astype(int) - 150).max() <= 12

@@ -7,6 +7,7 @@ import ctypes
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -240,8 +241,10 @@ MASKS: dict[str, tuple[list[Any], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("masks", MASKS)
-@pytest.mark.parametrize("blending", list(Blending))
+@pytest.mark.parametrize(
+    ("blending", "masks"),
+    [*product([Blending.SOFT, Blending.SEAMLESS], MASKS), (Blending.POISSON, "drawn"), (Blending.MULTIBAND, "drawn")],
+)
 @pytest.mark.parametrize("kind", SWAPPERS)
 def test_a_portrait_is_composed_as_by_the_processor(
     kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str, blending: Blending, masks: str
@@ -249,12 +252,7 @@ def test_a_portrait_is_composed_as_by_the_processor(
     frame, (drawn, asked) = scene(woman), MASKS[masks]
     look = look_of(kind, man, blending=blending, masks=tuple(drawn), opacity=0.9)
     made, wanted = by_the_kernels(kernels, frame, look), by_the_processor(frame, look_of(kind, man, blending=blending, opacity=0.9), asked)
-    off = differences(made, wanted)
-    if blending is Blending.SOFT:
-        assert off.max() <= 1
-    else:  # the patch is rounded, and so is the step that is added to it
-        assert off.max() <= 2
-        assert (off > 1).mean() < 1e-4
+    assert differences(made, wanted).max() <= 1
     if kind != "echo":
         assert differences(made, frame.pixels).max() > 20
 
@@ -265,20 +263,26 @@ def test_enhanced_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: S
     frame, look = scene(woman), look_of(kind, man, enhancer=enhancer(), masks=(Bar(),))
     made = by_the_kernels(kernels, frame, look)
     off = differences(made, by_the_processor(frame, replace(look_of(kind, man), enhancer=enhancer()), [AskedBar()]))
-    assert off.max() <= 2
-    assert (off > 1).mean() < 1e-4
+    assert off.max() <= 1
 
 
 @pytest.mark.parametrize("blending", list(Blending))
 @pytest.mark.parametrize("kind", ["mesh", "echo"])
 def test_finished_it_is_the_same(kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str, blending: Blending) -> None:
-    """Sharpened, of the colours it has by half, and stamped. Sharpening adds up to 1.05 times (0.7 · 1.5) of what differs before it."""
-    finish = {"sharpness": 0.7, "colour_match": 0.5, "badge": Badge("AI face", Corner.TOP_RIGHT), "blending": blending}
+    """Sharpened, of other colours, and stamped. A crop that was warped may be a level off here and there (OpenCV's rounding of halves is
+    its processor's); sharpening adds up to 1.05 times (0.7 · 1.5) of that."""
+    finish = {
+        "sharpness": 0.7,
+        "colour_match": 0.5,
+        "colour_transfer": 0.3,
+        "badge": Badge("AI face", Corner.TOP_RIGHT),
+        "blending": blending,
+    }
     frame = scene(woman)
     made = by_the_kernels(kernels, frame, look_of(kind, man, masks=(Bar(),), **finish))
     off = differences(made, by_the_processor(frame, look_of(kind, man, **finish), [AskedBar()]))
-    assert off.max() <= 4
-    assert (off > 1).mean() < 0.01
+    assert off.max() <= (1 if kind == "mesh" else 3)
+    assert (off > 1).mean() < 1e-3
     assert differences(made, frame.pixels)[:40].max() > 100, "the badge"
 
 
@@ -321,15 +325,17 @@ def test_faces_anywhere_are_composed_as_by_the_processor(
     assert off.max() <= 1
 
 
-def test_of_two_faces_the_nearer_covers_the_other(kernels: HostKernels, woman: SourceFace, man: SourceFace) -> None:
-    """And its crop is taken from what the other one left: an echo of both is the picture, but for what resampling does twice."""
-    frame = scene(woman, (300, 170, 60, 0))
+@pytest.mark.parametrize("place", [(103.8, 103.8, 103.8, 80), (300, 170, 60, 0), (285, 152, 110, 173)], ids=str)
+@pytest.mark.parametrize("kind", ["mesh", "boosted", "patches"])
+def test_of_two_faces_the_nearer_covers_the_other(
+    kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str, place: tuple[float, float, float, float]
+) -> None:
+    """Its light is that of who was filmed; a crop is taken from what the other one left: an echo of both is the picture, but for what
+    resampling does twice."""
+    frame = scene(woman, place)
     assert len(Layers().of(frame.faces)) == 2
-    made, wanted = (way(*given) for way, given in ((by_the_kernels, (kernels, frame, look_of("boosted", man))),
-                                                   (by_the_processor, (frame, look_of("boosted", man), []))))  # fmt: skip
-    off = differences(made, wanted)
-    assert off.max() <= 2
-    assert (off > 1).mean() < 1e-4
+    off = differences(by_the_kernels(kernels, frame, look_of(kind, man)), by_the_processor(frame, look_of(kind, man), []))
+    assert off.max() <= 1
 
 
 @pytest.mark.parametrize("state", [FaceState.HELD, FaceState.LOST])
@@ -474,7 +480,7 @@ def counted(kernels: HostKernels, frame: Frame, look: Look, frames: int = 6) -> 
     return lane
 
 
-@pytest.mark.parametrize("blending", list(Blending))
+@pytest.mark.parametrize("blending", [Blending.SOFT, Blending.MULTIBAND])
 @pytest.mark.parametrize("kind", ["mesh", "echo", "boosted"])
 def test_a_face_goes_up_in_small_pieces_and_nothing_else_moves(
     kernels: HostKernels, woman: SourceFace, man: SourceFace, kind: str, blending: Blending

@@ -28,9 +28,10 @@ from engines.mask.bisenet import REGIONS
 from engines.swap.mesh.swapper import MeshSwapper
 from rt.compose import host
 from rt.compose.badge import PLATE, Badge
+from rt.compose.seam import match_colours
 from rt.errors import OptionError
 from rt.frame import Frame
-from rt.options import Corner
+from rt.options import Blending, Corner
 
 # --- sharpness ---
 
@@ -71,7 +72,7 @@ def test_a_seam_is_matched_so_far_as_asked(strength: float) -> None:
     alpha = np.zeros((90, 90), np.uint8)
     alpha[12:-12, 12:-12] = 255
     patch = Patch(np.full((90, 90, 3), 120 - tint, np.uint8), cv2.blur(alpha, (21, 21)), 3, 4)
-    host.match_seam(np.full((100, 100, 3), 120, np.uint8), patch, strength)
+    match_colours(np.full((100, 100, 3), 120, np.uint8), patch, Blending.SEAMLESS, strength)
     assert np.abs(patch.pixels.astype(int) - (120 - tint * (1 - strength))).max() <= 1
 
 

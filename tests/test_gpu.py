@@ -21,7 +21,7 @@ from standins.swappers import Contract, swapper
 from standins.xseg import xseg
 from test_compose_device import by_the_processor, photo_of, scene
 
-from engines.device.contract import Step
+from engines.device.contract import Step, Stream
 from engines.device.cuda import CudaDevice
 from engines.device.cuda_networks import CudaNetworks
 from engines.device.cuda_probe import current_gpu, find_gpus
@@ -276,6 +276,43 @@ def test_a_face_is_composed_on_the_gpu_as_by_the_processor(
         assert (off > 2).mean() < 1e-3
     compositor.clear()
     stream.close()
+
+
+@pytest.mark.timeout(900)
+def test_four_faces_at_once_take_60_percent_of_four_alone(tmp_path: Path, places: dict[str, str]) -> None:
+    """A network of inswapper's size, by the device's own events; the same of launches is counted in test_networks_in_place."""
+    import cupy
+
+    path = full_size.inswapper(tmp_path / "inswapper_full.onnx", batch="n")
+    device = CudaDevice(0)
+    for runtime in runtimes_here():
+        if runtime != "ort-cuda":
+            targets = ["--for", gpu_target()] if runtime == "rtx" else []
+            ffrt(["engines", "build", str(path), "--runtime", runtime, "--batch", "1..4", *targets, "--json"], places)
+        with device.current():
+            session = open_session(path, runtime=runtime)
+            arrays = {
+                count: [cupy.zeros(shape, np.float32) for shape in ((count, 3, 128, 128), (count, 512), (count, 3, 128, 128))]
+                for count in (1, 4)
+            }
+        stream = device.stream("compute")
+        taken_ms = {count: run_ms(stream, session, *of_count) for count, of_count in arrays.items()}
+        stream.close()
+        session.close()
+        assert taken_ms[4] <= 0.6 * 4 * taken_ms[1], f"{runtime}: {taken_ms}"
+
+
+def run_ms(stream: Stream, session: Session, target: Any, source: Any, output: Any, times: int = 20) -> float:
+    """What a run takes the device, on average, once it is warm."""
+    given = (session, {"target": target, "source": source}, {"output": output})
+    for _ in range(5):
+        stream.enqueue(run_in_place, *given)
+    begin = stream.mark()
+    for _ in range(times):
+        stream.enqueue(run_in_place, *given)
+    end = stream.mark()
+    stream.record().synchronize()
+    return end.elapsed_ms(begin) / times
 
 
 @pytest.mark.timeout(900)

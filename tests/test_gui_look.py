@@ -42,6 +42,7 @@ OTHERS: dict[str, Any] = {
     "blending": Blending.SEAMLESS,
     "seam_width": 0.5,
     "colour_match": 0.25,
+    "colour_transfer": 0.75,
     "sharpness": 0.75,
     "enhancer": "gfpgan_1.4",
     "enhancer_opacity": 0.3,

@@ -134,6 +134,7 @@ looks = st.builds(
     max_faces=st.integers(1, 8),
     regions=st.lists(st.sampled_from(Region), min_size=1).map(tuple),
     colour_match=st.floats(0, 1),
+    colour_transfer=st.floats(0, 1),
     seam_width=st.floats(0.1, 2),
     sharpness=st.floats(0, 1),
     badge=st.sampled_from(["", "AI face", "-- 换脸"]),

@@ -6,12 +6,13 @@ import importlib
 import inspect
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engines.errors import DeviceError
-from rt.compose.kernels.declared import DTYPES, KERNELS, Kernel
+from rt.compose.kernels.declared import DTYPES, KERNELS, OFFERED, Kernel
 from rt.compose.kernels.host import HostKernels
 from rt.compose.kernels.nvrtc import CHIPS, compile_for, usage_of
 from rt.compose.kernels.sources import source
@@ -71,6 +72,16 @@ def test_plain_kernels_are_declared_with_the_types_they_are_written_with() -> No
             assert KERNELS[name].arguments == tuple(kind.replace("**", "*").replace(" *", "*") for kind in written), name
             found += 1
     assert found > 5
+
+
+def test_every_kernel_is_launched_or_said_to_be_offered() -> None:
+    """By name, or by the name of a layout."""
+    room = Path(str(files("rt.compose")))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in room.rglob("*.py") if path.name != "declared.py")
+    assert 'f"{picture.layout}_to_bgr"' in text
+    launched = {name for name in KERNELS if f'"{name}"' in text} | {"nv12_to_bgr", "p010_to_bgr"}
+    assert launched | OFFERED == set(KERNELS)
+    assert not launched & OFFERED
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda kernel: kernel.name)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engines.face import Landmarks, Patch, SourceFace
 from engines.mesh.topology import topology
 from engines.swap.mesh.identity import MeshIdentity, prepare
+from engines.swap.mesh.kernels import BLOCK
 from engines.swap.mesh.plan import MeshPlan, planned
 from engines.swap.mesh.swapper import MeshSwapper
 from rt import timecode
@@ -119,6 +120,15 @@ def test_a_face_is_drawn_as_by_the_processor(kernels: HostKernels, tables: MeshT
     plan = sight.plan(identity)
     if plan is not None:
         assert_same(Drawn(kernels, tables, plan, identity).patch(), MeshSwapper().draw(plan, identity))
+
+
+def test_so_is_one_that_is_wider_than_the_processor_shades_at_once(
+    kernels: HostKernels, tables: MeshTables, identity: MeshIdentity
+) -> None:
+    plan = MeshSwapper().plan(clouds(700, 900, 1), face_at(450, 350, 330, 20), identity, 1, 0)
+    assert plan is not None
+    assert plan.box[2] - plan.box[0] > 2 * BLOCK
+    assert_same(Drawn(kernels, tables, plan, identity).patch(), MeshSwapper().draw(plan, identity))
 
 
 @settings(max_examples=15, deadline=None)

@@ -15,6 +15,9 @@ from engines.paste import soft_box
 from rt.compose import host
 from rt.compose.kernels import records
 from rt.compose.kernels.host import HostKernels
+from rt.compose.launches import MATCHING
+from rt.compose.seam import match_colours, seam_cells
+from rt.options import Blending
 from tests.faces import face_at
 from tests.kernel_kit import Guarded, noise, run
 
@@ -26,47 +29,64 @@ def smooth(height: int, width: int, seed: int) -> np.ndarray:
     return np.clip(cv2.resize(few, (width, height), interpolation=cv2.INTER_LINEAR) + grain, 0, 255).astype(np.uint8)
 
 
-def joined(kernels: HostKernels, frame: np.ndarray, patch: Patch, strength: float = 1.0) -> np.ndarray:
-    """``frame`` with the patch laid over it seamlessly, by the device's kernels."""
+def joined(
+    kernels: HostKernels, frame: np.ndarray, patch: Patch, blending: Blending, strength: float = 1.0, transfer: float = 0.0
+) -> np.ndarray:
+    """``frame`` with the patch laid over it, its colours matched, by the device's kernels."""
     out, (height, width) = frame.copy(), patch.alpha.shape
-    _, columns, rows = host.seam_cells(width, height)
+    _, columns, rows = seam_cells(width, height)
     face = records.new_faces(1)
     records.set_box(face, patch.left, patch.top, width, height, 1)
-    shape, words = (out, out.shape[1], out.shape[0], out.strides[0]), records.words(face)
-    cells, membrane, scratch = Guarded((rows, columns, 7)), Guarded((rows, columns, 3)), Guarded((4 * 4096,), np.float32)
-    pixels, alpha = Guarded.of(patch.pixels, 0), Guarded.of(patch.alpha, 0)
-    run(kernels, "limit_patch", (32 * 48, 48, 1), *shape, words, *5 * (None,), pixels.array, alpha.array, cells.array)
+    shape = (out, out.shape[1], out.shape[0], out.strides[0], records.words(face))
+    cells, membrane, scratch = Guarded((rows, columns, 7)), Guarded((rows, columns, 3)), Guarded((8 * 4096,), np.float32)
+    pixels, alpha, fit = Guarded.of(patch.pixels, 0), Guarded.of(patch.alpha, 0), Guarded((6,), np.float32) if transfer else None
+    run(kernels, "limit_patch", (32 * 48, 48, 1), *shape, *5 * (None,), pixels.array, alpha.array, cells.array)
     np.testing.assert_array_equal(pixels.check(), patch.pixels)
     np.testing.assert_array_equal(alpha.check(), patch.alpha)
-    run(kernels, "seam_membrane", (512, 1, 1), cells.check(), words, strength, scratch.array, membrane.array)
+    given = (cells.check(), shape[4], strength, transfer, scratch.array, None if fit is None else fit.array, membrane.array)
+    run(kernels, MATCHING[blending], (512, 1, 1), *given)
     scratch.check()
-    run(kernels, "lay_patch", (width, height, 1), *shape, words, patch.pixels, patch.alpha, None, membrane.check())
+    laid = (patch.pixels, patch.alpha, None if fit is None else fit.check(), None if blending is Blending.SOFT else membrane.check())
+    run(kernels, "lay_patch", (width, height, 1), *shape, *laid)
     return out
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 200), st.integers(1, 150), st.integers(0, 9), st.integers(0, 9), st.floats(0, 1), st.integers(0, 99))
-def test_a_seam_is_matched_as_by_the_processor(
-    kernels: HostKernels, width: int, height: int, left: int, top: int, strength: float, seed: int
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 200),
+    st.integers(1, 150),
+    st.sampled_from(list(Blending)),
+    st.floats(0, 1),
+    st.sampled_from([0.0, 0.6, 1.0]),
+    st.integers(0, 99),
+)
+def test_colours_are_matched_as_by_the_processor(
+    kernels: HostKernels, width: int, height: int, blending: Blending, strength: float, transfer: float, seed: int
 ) -> None:
+    left, top = seed % 9, seed % 7
     frame = smooth(height + top + 3, width + left + 2, seed)
     alpha = cv2.resize(soft_box(100), (width, height), interpolation=cv2.INTER_AREA)
     patch = Patch(smooth(height, width, seed + 7), alpha, left, top)
-    made = joined(kernels, frame, patch, strength)
+    made = joined(kernels, frame, patch, blending, strength, transfer)
     wanted = frame.copy()
-    host.match_seam(wanted, patch, strength)
+    match_colours(wanted, patch, blending, strength, transfer)
     host.blend(wanted, patch)
-    assert np.abs(made.astype(int) - wanted).max() <= 1
+    off = np.abs(made.astype(int) - wanted)
+    if blending is Blending.SOFT:
+        assert not off.any(), "whole numbers, and float32 in one order"
+    assert off.max() <= 1
 
 
 def test_a_patch_without_a_fading_edge_is_laid_as_it_is(kernels: HostKernels) -> None:
     frame, patch = noise(60, 60), Patch(noise(50, 40, seed=1), np.full((50, 40), 255, np.uint8), 3, 4)
-    np.testing.assert_array_equal(joined(kernels, frame, patch)[4:54, 3:43], patch.pixels)
+    np.testing.assert_array_equal(joined(kernels, frame, patch, Blending.SEAMLESS)[4:54, 3:43], patch.pixels)
 
 
-def test_no_thread_of_the_membrane_waits_for_another(kernels: HostKernels, backwards_kernels: HostKernels) -> None:
+@pytest.mark.parametrize("blending", list(Blending))
+def test_no_thread_waits_for_another(kernels: HostKernels, backwards_kernels: HostKernels, blending: Blending) -> None:
     frame, patch = smooth(140, 180, 1), Patch(smooth(130, 170, 2), cv2.resize(soft_box(90), (170, 130)), 5, 5)
-    np.testing.assert_array_equal(joined(kernels, frame, patch), joined(backwards_kernels, frame, patch))
+    one, other = (joined(runner, frame, patch, blending, 1.0, 0.5) for runner in (kernels, backwards_kernels))
+    np.testing.assert_array_equal(one, other)
 
 
 @settings(max_examples=30, deadline=None)

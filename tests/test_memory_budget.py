@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,12 +27,15 @@ from engines.device.host import HostDevice
 from engines.device.kinds import open_device
 from engines.errors import DeviceMemoryError, ModelError
 from engines.face import Patch
+from engines.network import Network
 from engines.ort import OrtSession
+from engines.parking import ParkedSession
 from engines.session import TensorSpec
 from engines.tensorrt import TensorRtSession
+from rt import economy
 from rt.audio import AudioBus
 from rt.clock import MonotonicClock
-from rt.economy import MEMORY_STEPS
+from rt.economy import MEMORY_STEPS, Economy
 from rt.lane import Lane
 from rt.line import Line
 from rt.metrics import Metrics
@@ -317,6 +321,111 @@ def test_an_enhancer_alone_that_finds_no_room_is_all_that_goes(filler: Path) -> 
     assert [change.step for change in line.economy.changes] == ["enhancer off"]
     assert len(sink.seqs) == 5
     assert line.economy.look().faces == 3
+
+
+class Parking(Enhancing):
+    """Says when its weights leave the device and come back; there is room for them after ``refusals`` tries."""
+
+    def __init__(self, act: Callable[[], None], refusals: int = 0) -> None:
+        super().__init__(act)
+        self.told: list[str] = []
+        self.refusals = refusals
+
+    def park(self) -> None:
+        self.told.append("parked")
+
+    def unpark(self) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise DeviceMemoryError("still none")
+        self.told.append("back")
+
+    def enhance(self, image: np.ndarray, points: np.ndarray) -> Patch | None:
+        assert self.told[-1:] != ["parked"], "it is not asked while its weights are away"
+        return super().enhance(image, points)
+
+
+def test_an_enhancer_that_is_given_up_frees_its_weights_and_comes_back_when_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tried again after a while, here at once: in vain twice, and then it stays."""
+    monkeypatch.setattr(economy, "_Retry", partial(economy._Retry, pause_ns=0))
+    tries = iter(range(1000))
+
+    def want() -> None:
+        if next(tries) < 1:
+            raise DeviceMemoryError("12 MB were asked for")
+
+    enhancer = Parking(want, refusals=2)
+    line, sink = line_with([Look(Painting(), "white", enhancer=enhancer)], 8)
+    line.start()
+    assert line.wait(60)
+    line.close()
+    line.join()
+    assert line.error is None
+    assert [change.given_up for change in line.economy.changes] == [True, False, True, False, True, False]
+    assert enhancer.told == ["parked", "parked", "parked", "back"]
+    assert sink.seqs == list(range(3, 8)), "a try that is in vain costs a frame"
+    assert line.economy.look().enhancer is enhancer
+
+
+def test_an_enhancer_that_lanes_share_stays_where_it_is() -> None:
+    enhancer = Parking(lambda: None)
+    shared = Economy([Look(Painting(), "white", enhancer=enhancer)], lanes=2)
+    shared.spare_memory("none left", 0, 1)
+    assert shared.look(1).enhancer is None
+    assert not shared.sets_aside(1, enhancer)
+    own = Economy([Look(Painting(), "white", enhancer=enhancer)])
+    assert not own.sets_aside(0, enhancer), "it is in force"
+    own.spare_memory("none left", 0)
+    assert own.sets_aside(0, enhancer)
+
+
+def test_memory_is_tried_again_less_and_less_often() -> None:
+    s, own = 1_000_000_000, Economy([Look(Painting(), "white", faces=3, enhancer=Enhancing(lambda: None))])
+    assert own.retry_memory(0) is None
+    own.spare_memory("none left", 0)
+    pauses = []
+    for _ in range(7):
+        pause = next(pause for pause in range(2000) if own.retry_memory(pause * s))
+        assert own.look().enhancer is not None
+        assert own.retry_memory(9000 * s) is None, "nothing is given up"
+        pauses.append(pause)
+        own.spare_memory("none left", 0)
+    assert pauses == [30, 60, 120, 240, 480, 960, 960]
+    own.wear([Look(Painting(), "white", faces=3)])
+    assert own.retry_memory(9000 * s) is None
+
+
+def test_a_parked_session_frees_its_memory_and_is_the_same_when_it_is_back() -> None:
+    cuda, budget, value = FakeCuda(), MemoryBudget(2000, "cuda:0"), {"value": np.ones((2, 3), np.float32)}
+
+    def opened() -> TensorRtSession:
+        return TensorRtSession(b"doubler", "doubler.onnx", "tensorrt", fake_trt(cuda), cuda)
+
+    with budget.meant():
+        session = ParkedSession(opened)
+        before = session.run(value)
+        session.park()
+        session.park()
+        assert (budget.left_bytes, session.memory_bytes, cuda.blocks) == (2000, 0, {})
+        with pytest.raises(ModelError, match="put aside to make room"):
+            session.run(value)
+        taken = budget.take(1500, "others")
+        with pytest.raises(DeviceMemoryError, match="are left"):
+            session.unpark()
+        taken.give_back()
+        session.unpark()
+        np.testing.assert_array_equal(next(iter(session.run(value).values())), next(iter(before.values())))
+        session.close()
+        assert budget.left_bytes == 2000
+
+
+def test_a_restorer_parks_its_network(filler: Path) -> None:
+    session = ParkedSession(lambda: OrtSession(filler))
+    network = SimpleNamespace(_session=session)
+    Network.park(network)  # type: ignore[arg-type]
+    assert session.memory_bytes == 0
+    Network.unpark(network)  # type: ignore[arg-type]
+    assert session.run({"count": np.array([3])})["zeros"].tolist() == [0, 0, 0]
 
 
 def test_several_faces_that_find_no_room_at_once_go_one_by_one() -> None:

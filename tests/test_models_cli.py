@@ -151,10 +151,39 @@ def test_a_file_of_that_name_does_not_answer_the_question_for_the_licence(ffrt: 
 def test_tables_are_for_people(ffrt: Ffrt) -> None:
     assert ffrt("pull", "open").returncode == 0
     listed = ffrt("list").stdout
-    assert sha256(DATA)[:8] in next(line for line in listed.splitlines() if line.startswith("open"))
-    assert "no" in next(line for line in listed.splitlines() if line.startswith("closed"))
+    assert sha256(DATA)[:8] in next(line for line in listed.splitlines() if line.split()[:2] == ["here", "open"])
+    assert "no" in next(line for line in listed.splitlines() if line.split()[0] == "closed")
     assert "float32[batch, 3, 8, 8]" in ffrt("show", "open").stdout
     assert "ok" in ffrt("verify").stdout
+
+
+def test_what_is_known_of_a_hash_is_said_and_what_came_is_pinned(ffrt: Ffrt) -> None:
+    """Its publisher gives a CRC32 alone: that is said before, and afterwards a byte that changed is found by the SHA-256 that was seen."""
+    row = ffrt.json("show", "open")
+    assert (row["sha256"], row["sha256_short"], row["checked_by"]) == (None, [], "crc32")
+    before = " ".join(ffrt("show", "open").stdout.split())
+    assert "sha256 not known checked by the CRC32 that its publisher gives; the SHA-256 of what came is kept" in before
+    assert "unknown" in next(line for line in ffrt("list").stdout.splitlines() if line.split()[0] == "open")
+    pulled = ffrt.json("pull", "open")
+    assert (pulled["sha256"], pulled["checked_by"]) == (sha256(DATA), "sha256")
+    assert ffrt.json("verify", "open")[0]["ok"]
+    file = Path(pulled["path"])
+    file.chmod(0o644)
+    file.write_bytes(DATA[:-1] + bytes([DATA[-1] ^ 1]))
+    (found,) = json.loads(ffrt("verify", "open", "--json").stdout)
+    assert not found["ok"]
+    assert sha256(DATA)[:8] in found["problem"]
+
+
+def test_what_is_known_of_each_model_of_the_catalogue_is_said() -> None:
+    """Three kinds: a whole hash, a part of one, none; and those that nothing vouches for have to be got by hand."""
+    rows = {row["name"]: row for row in app.models.Models().rows() if not row["present"]}
+    whole = {name for name, row in rows.items() if row["checked_by"] == "sha256"}
+    assert whole == {entry.name for entry in load_catalog() if entry.sha256 is not None and entry.name in rows}
+    assert rows["inswapper_128"]["sha256_short"] == ["e4a3f08c…e16af"]
+    assert rows["2d106det"]["checked_by"] is None
+    by_hand = {name for name, row in rows.items() if row["checked_by"] is None}
+    assert by_hand == {entry.name for entry in load_catalog() if entry.sha256 is None and not entry.crc32_beside and entry.name in rows}
 
 
 def test_the_mirror_of_the_command_line_goes_first(ffrt: Ffrt, site: Site) -> None:

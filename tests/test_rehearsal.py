@@ -10,6 +10,7 @@ import pytest
 
 import engines.mask.shapes
 import rt.compose.host
+import rt.compose.seam
 from engines.face import Landmarks, SourceFace
 from engines.jit import Compiled
 from engines.mask.contract import Cover
@@ -44,11 +45,11 @@ class Watched:
 def test_every_loop_of_the_compositor_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     loops = [
         (module, name, Compiled(loop._function, loop._signature))
-        for module in (engines.mask.shapes, rt.compose.host)
+        for module in (engines.mask.shapes, rt.compose.host, rt.compose.seam)
         for name, loop in vars(module).items()
         if isinstance(loop, Compiled)
     ]
-    assert len(loops) >= 5
+    assert len(loops) >= 6
     for module, name, loop in loops:
         monkeypatch.setattr(module, name, loop)
     rehearse(Look(echo(1)))

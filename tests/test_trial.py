@@ -23,7 +23,7 @@ from engines.build.graph import load_model
 from engines.build.parity import compare
 from engines.build.precision import convert, rounded
 from engines.build.service import BuildOptions, prepare_engine, verify_file, verify_precision
-from engines.build.trial import Feeds, Trial, model_at, usual_shapes
+from engines.build.trial import Feeds, Trial, missing_shapes, model_at
 from engines.build.views import portrait_views
 from engines.errors import DeviceError, ModelError
 from engines.measure import Measure
@@ -144,10 +144,10 @@ def test_open_sizes_are_those_that_the_family_runs_at(name: str, shelf: Shelf, t
     card = shelf.find(name)
     path = tmp_path / "free.onnx"
     sizes = opened_up(shelf.path(card), path)
-    assert usual_shapes(path, read_graph(path), {}, card.family) == sizes
+    assert missing_shapes(path, read_graph(path), {}, card.family) == sizes
     said = dict.fromkeys(sizes, (1,))
-    assert usual_shapes(path, read_graph(path), said, card.family) == {}, "what was given is not asked for"
-    assert usual_shapes(shelf.path(card), card.graph, {}, card.family) == (sizes if name == "scrfd_2.5g" else {})
+    assert missing_shapes(path, read_graph(path), said, card.family) == {}, "what was given is not asked for"
+    assert missing_shapes(shelf.path(card), card.graph, {}, card.family) == (sizes if name == "scrfd_2.5g" else {})
 
 
 def opened_up(path: Path, to: Path) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import kept_runtime
 import pytest
@@ -13,9 +16,12 @@ from standins.scrfd import scrfd
 from standins.swappers import Contract
 from standins.xseg import xseg
 
+from app import build
+from app.parts import Parts
 from app.session import LiveSession
 from app.settings import InputSettings, LookSettings, OutputSettings, RunSettings, Settings, SourceSettings
 from app.upgrade import Upgrade, UpgradeState
+from engines.detect.contract import Detector
 from engines.errors import ModelError
 from rt.frame import FaceState, Frame
 from rt.options import Look
@@ -71,13 +77,26 @@ def watched(session: LiveSession, witness: Drawn | Runs) -> LiveSession:
     (runner,) = session.line.lanes._runners
     process = runner.lane.process
 
-    def told(frame: Frame, look: Look) -> None:
+    def told(frame: Frame, *how: Any) -> None:
         witness.before(frame)
-        process(frame, look)
+        process(frame, *how)
         witness.after(frame)
 
     runner.lane.process = told  # type: ignore[method-assign]
     return session
+
+
+def noted_when_ready(session: LiveSession, where: Callable[[], int]) -> list[int]:
+    """A list that gets what ``where`` says at the moment in which the line is given what was made."""
+    ready: list[int] = []
+    take = session.line.update
+
+    def noted(*looks: Look) -> threading.Event:
+        ready.append(where())
+        return take(*looks)
+
+    session.line.update = noted  # type: ignore[method-assign]
+    return ready
 
 
 def frames_pass(session: LiveSession, count: int) -> None:
@@ -94,14 +113,7 @@ def upgrade_of(session: LiveSession) -> Upgrade:
 def test_the_line_takes_what_was_made_within_two_frames(model: Path) -> None:
     witness = Drawn()
     session = watched(LiveSession(settings(model, "kept,ort")), witness)
-    ready: list[int] = []
-    take = session.line.update
-
-    def noted(look):
-        ready.append(witness.seqs[-1])
-        return take(look)
-
-    session.line.update = noted  # type: ignore[method-assign]
+    ready = noted_when_ready(session, lambda: witness.seqs[-1])
     before = session._worn.open_models
     session.start()
     try:
@@ -121,6 +133,30 @@ def test_the_line_takes_what_was_made_within_two_frames(model: Path) -> None:
             opened.session.run({})
 
 
+def test_pictures_go_on_while_what_was_made_is_opened(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening waits here for pictures, so that it would wait for ever if the line waited for it."""
+    session = LiveSession(settings(model, "kept,ort"))
+    passed: list[int] = []
+    open_detector = build.detector
+
+    def waits_for_pictures(settings: Settings, here: Parts) -> Detector:
+        before = session.metrics().frames_out
+        frames_pass(session, 5)
+        passed.append(session.metrics().frames_out - before)
+        return open_detector(settings, here)
+
+    monkeypatch.setattr(build, "detector", waits_for_pictures)
+    session.start()
+    try:
+        assert upgrade_of(session).wait(100)
+        frames_pass(session, 2)
+    finally:
+        session.close()
+    assert session.report()["upgrade"]["state"] == "ready"
+    assert len(passed) == 1
+    assert passed[0] >= 5
+
+
 def test_no_frame_is_drawn_half_by_what_was_and_half_by_what_was_made(model: Path, tmp_path: Path) -> None:
     """A swapper and a mask, each made ready by itself: both from one frame on, which is one of the two after they were."""
     mask = xseg(tmp_path / "xseg_1.onnx")
@@ -128,14 +164,7 @@ def test_no_frame_is_drawn_half_by_what_was_and_half_by_what_was_made(model: Pat
     look = given.look.model_copy(update={"masks": (str(mask),)})
     witness = Runs()
     session = watched(LiveSession(given.model_copy(update={"look": look})), witness)
-    ready: list[int] = []
-    take = session.line.update
-
-    def noted(look):
-        ready.append(len(witness.kept))
-        return take(look)
-
-    session.line.update = noted  # type: ignore[method-assign]
+    ready = noted_when_ready(session, lambda: len(witness.kept))
     session.start()
     try:
         assert upgrade_of(session).wait(100)

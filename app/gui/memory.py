@@ -10,7 +10,7 @@ from PySide6.QtCore import QByteArray, QObject, QTimer
 from app.errors import AppError
 from app.gui.worker import Worker
 from app.presets import Preset
-from app.settings import InputSettings, Settings, SourceSettings
+from app.settings import InputSettings, RunSettings, Settings, SourceSettings
 from app.state import State, StateFile
 from rt.address import shown
 from rt.options import Wear
@@ -83,9 +83,24 @@ def restored(settings: Settings, state: State) -> Settings:
     each = tuple(filter(lambda one: one.photos, map(_still_here, then.people.each)))
     output = settings.output
     if kept.output is not None:
-        output = output.model_copy(update={"virtual_camera": kept.output.virtual_camera, "bitrate_bps": kept.output.bitrate_bps})
+        same = {name: getattr(kept.output, name) for name in ("virtual_camera", "bitrate_bps", "encoder")}
+        output = output.model_copy(update=same)
     people = then.people.model_copy(update={"each": each})
-    return then.model_copy(update={"source": source, "people": people, "output": output})
+    run = settings.run.model_copy(update={"devices": _devices_here(state), "gpu_memory_mb": state.gpu_memory_mb})
+    return then.model_copy(update={"source": source, "people": people, "output": output, "run": run})
+
+
+def _devices_here(state: State) -> tuple[str, ...]:
+    """Those that worked last, without a card that was taken out."""
+    usual = RunSettings().devices
+    if state.devices in ((), usual):
+        return usual
+    from engines.device.kinds import problem
+
+    try:
+        return tuple(name for name in state.devices if not problem(name)) or usual
+    except ValueError:  # written by another version
+        return usual
 
 
 def _still_here(source: SourceSettings) -> SourceSettings:
@@ -97,7 +112,8 @@ def _used(settings: Settings) -> Callable[[State], State]:
     kept = Preset.of(_without_numbers(settings), source=True, people=True, input=not secret, output=True)
     if kept.output is not None:
         kept = kept.model_copy(update={"output": kept.output.model_copy(update={"record": None, "overwrite": False})})
-    return lambda state: state.used(shown(settings.input.spec), kept)
+    run = {"devices": settings.run.devices, "gpu_memory_mb": settings.run.gpu_memory_mb}
+    return lambda state: state.used(shown(settings.input.spec), kept).model_copy(update=run)
 
 
 def _without_numbers(settings: Settings) -> Settings:

@@ -82,7 +82,14 @@ OUTPUT = (
     later("cannot record to {file}: {why}; check the folder's rights and the disk"),
 )
 
-KNOWN = (*CAMERA, *EXPOSURE, *DRIVER, *OUTPUT)
+DEVICES = (
+    later("the package cuda-python is not installed; run `pip install 'ffrt[gpu]'`"),
+    later("no NVIDIA GPU with a driver was found ({why}); install NVIDIA's driver"),
+    later("the machine refuses its GPU; is NVIDIA's driver installed?"),
+    later("it does not open ({why})"),
+)
+
+KNOWN = (*CAMERA, *EXPOSURE, *DRIVER, *OUTPUT, *DEVICES)
 """Those with more fixed words stand before those that would fit too."""
 
 

@@ -22,6 +22,7 @@ from app.documents import first_problem
 from app.gallery import Gallery
 from app.gui.cards.camera import CameraCard
 from app.gui.cards.card import Bench, row
+from app.gui.cards.devices import DevicesCard, EncoderCard
 from app.gui.cards.face import FaceCard
 from app.gui.cards.framing import FramingCard
 from app.gui.cards.hotkeys import HotkeysCard
@@ -151,6 +152,7 @@ class Window(QWidget):
         self.outage = OutageTeller(self.message, lambda: self.pages.open_named("camera"), self.camera.look)
         self.framing = FramingCard(self.bench)
         self.outputs, self.streams = OutputsCard(self.bench), StreamsCard(self.bench)
+        self.devices, self.encoder = DevicesCard(self.bench), EncoderCard(self.bench)
         self.outputs.snapshot_wished.connect(self.take_snapshot)
         self.presets, self.program = PresetsCard(self.bench, gallery=self.gallery), ProgramCard(self.bench, self._kept)
         self.presets.offered.connect(self.message.say)
@@ -279,11 +281,12 @@ class Window(QWidget):
         looks = look_cards(self.bench)
         self.pages.add("face", tr("Face"), [self.face])
         self.pages.add("camera", tr("Camera"), [self.camera, self.framing])
-        self.pages.add("outputs", tr("Outputs"), [self.outputs, self.streams])
+        self.pages.add("outputs", tr("Outputs"), [self.outputs, self.streams, self.encoder])
         self.pages.add("look", tr("Look"), looks)
         self.pages.add("numbers", tr("Numbers"), self.truth)
         self.pages.add("presets", tr("Presets"), [self.presets])
-        self.pages.add("program", tr("Program"), [self.program, self.hotkeys, HelpCard(self.bench, pages=self.pages.count + 1)])
+        keys = HelpCard(self.bench, pages=self.pages.count + 1)
+        self.pages.add("program", tr("Program"), [self.program, self.devices, self.hotkeys, keys])
         self.cards = self.pages.cards
         for card in self.cards:
             card.changed.connect(self.apply)

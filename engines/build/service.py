@@ -16,7 +16,7 @@ from engines.build.graph import profiles
 from engines.build.key import EngineKey
 from engines.build.parity import Verdict, compare
 from engines.build.precision import check_targets
-from engines.build.trial import Trial, usual_shapes
+from engines.build.trial import Trial, missing_shapes
 from engines.errors import ModelError, ParityError
 from engines.family import ModelFile
 from engines.session import Session, Shapes, open_session
@@ -137,7 +137,7 @@ def prepare_engine(
     Raises as ``build_engine_of`` does; ``ParityError`` when the gate refuses every one of ``precisions``.
     """
     trial = Trial(model.family, recorded_crops(model.name))
-    shapes = {**usual_shapes(model.path, model.graph, shapes, model.family), **shapes}
+    shapes = {**missing_shapes(model.path, model.graph, shapes, model.family), **shapes}
     for precision in precisions:
         options = BuildOptions(runtime, precision, (target,), shapes=shapes, trial=trial)
         try:

@@ -94,7 +94,7 @@ def model_at(path: Path, family: str | None = None) -> ModelFile | None:
     return ModelFile(found.name, path, found.sha256, found.family, found.graph)
 
 
-def usual_shapes(path: Path, graph: Graph, given: Shapes, family: str | None = None) -> Shapes:
+def missing_shapes(path: Path, graph: Graph, given: Shapes, family: str | None = None) -> Shapes:
     """What is missing in ``given`` of inputs whose file leaves sizes open: the shape that the model's family gives them when it looks
     at one face of a square picture. Nothing for a model of no family.
 
@@ -280,7 +280,13 @@ class _NoConverter:
 
 
 def _stranger(image: np.ndarray) -> Embedding:
-    """Of somebody who does not exist: any direction is as likely as another. The same for the same picture."""
+    """Of somebody who does not exist. The same for the same picture.
+
+    A swapper is given what lies on a sphere in 512 dimensions. A recogniser that is trained with an angular margin (ArcFace, Deng et al.
+    2019) spreads people over all of it: embeddings of strangers are nearly at right angles, cosines of 0 give or take a few hundredths.
+    So are these: the cosine of two random directions has mean 0 and deviation 1 / sqrt(512) = 0.044. What an embedding of a real photo
+    has beside its direction is its length, of which swappers see nothing (they norm it) or what ``STRANGER_LENGTH`` gives.
+    """
     seed = int.from_bytes(hashlib.sha256(image.tobytes()).digest()[:4], "big")
     vector = np.random.default_rng(seed).standard_normal(512)
     return Embedding((vector / np.linalg.norm(vector) * STRANGER_LENGTH).astype(np.float32))

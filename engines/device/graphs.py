@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from contextlib import ExitStack
 
 from engines.device.contract import Graph, Step, Stream
 from engines.errors import DeviceError
@@ -46,12 +47,16 @@ class Graphs:
         self._stream.replay(graph, reads=reads, writes=writes)
 
     def clear(self) -> None:
-        """Forgets all: what was recorded works on memory or models that are no more. Nothing of it may be under way."""
-        for graph in self._graphs.values():
-            graph.close()
-        self._graphs.clear()
+        """Forgets all: what was recorded works on memory or models that are no more. Nothing of it may be under way.
+
+        Raises what a graph fails with at its end, once: all are forgotten by then.
+        """
+        graphs, self._graphs = self._graphs, OrderedDict()
         self._seen.clear()
         self.problem = ""
+        with ExitStack() as stack:
+            for graph in graphs.values():
+                stack.callback(graph.close)
 
     def _graph(self, key: Hashable, steps: Sequence[Step]) -> Graph | None:
         if key in self._graphs:

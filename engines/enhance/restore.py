@@ -44,6 +44,14 @@ class Restorer:
         patches = iter(self._restored(image, seen) if seen else [])
         return [None if matrix is None else next(patches) for matrix in matrices]
 
+    def park(self) -> None:
+        """See ``engines.parking.Parks``."""
+        self._network.park()
+
+    def unpark(self) -> None:
+        """See ``engines.parking.Parks``."""
+        self._network.unpark()
+
     @property
     def crops(self) -> CropRecipe:
         """See ``engines.crop_model.CropModel``."""

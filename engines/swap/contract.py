@@ -28,7 +28,9 @@ class Swapper(Protocol):
     def swap(self, image: np.ndarray, points: np.ndarray, identity: Any, face_id: int, captured_ns: int) -> Patch | None:
         """Draws ``identity`` onto the face in ``image``.
 
-        ``image``: uint8 [H, W, 3] BGR, only read. ``points``: float32 [468, 3] FaceMesh landmarks in its pixels.
+        ``image``: uint8 [H, W, 3] BGR, only read; of faces that overlap the nearer is given the picture as it was filmed too, since its
+        light is that of who was filmed; one that works on crops (``engines.crop_model``) is given what the face behind left.
+        ``points``: float32 [468, 3] FaceMesh landmarks in its pixels.
         ``face_id`` keys what the swapper remembers of a face from frame to frame (light, colour); ``captured_ns`` dates it.
         None where nothing of the face lies inside the picture.
         """

@@ -20,7 +20,9 @@ from rt.compose import host
 from rt.compose.kernels import records
 from rt.compose.kernels.contract import Kernels, Size
 from rt.compose.kernels.declared import KERNELS
+from rt.compose.launches import MATCHING
 from rt.compose.memory import Fields, Memory, Parcel
+from rt.compose.seam import SEAM_CELLS
 from rt.frame import Frame, TrackedFace
 from rt.options import Blending
 
@@ -42,6 +44,9 @@ MADE: Fields = {"masks": (np.float32, (MASKS, 8))}
 FINISH: Fields = {"finish": (np.float32, (3 + records.RADIUS_MAX,))}
 HIDING: Fields = {"face": (records.FACE, (1,)), "segments": (np.float32, (len(OVAL), 6)), "ramp": (np.float32, (4,))}
 
+
+SCRATCH = 8 * 4096
+"""Floats that matching colours needs: see ``seam.cu``."""
 
 Limit = tuple[Any, Any, Any, Any, Any]
 """What masks leave, as kernels take it (``Limit`` in ``shapes.cuh``); None for what there is none of."""
@@ -103,6 +108,7 @@ class Canvas:
         self.blending = Blending.SOFT
         self.opacity = 1.0
         self.colour_match = 1.0
+        self.colour_transfer = 0.0
         self.sharpness = 0.0
         """As in ``rt.options.Look``, of what is painted now."""
         self.made_masks: Any = None
@@ -160,7 +166,7 @@ class Canvas:
     @property
     def is_direct(self) -> bool:
         """Whether it is enough to draw onto the picture; else a patch is made, and laid by ``lay``."""
-        return self.blending is Blending.SOFT and not self.sharpness
+        return self.blending is Blending.SOFT and not self.sharpness and not self.colour_transfer
 
     def limit(self, parcel: Parcel, face_id: int) -> Limit:
         """What masks leave to be seen in the box of ``parcel``, as kernels take it."""
@@ -192,16 +198,20 @@ class Canvas:
 
     def cells(self) -> Any:
         """Where what is to be known of a patch before it is laid is written (``patch.cuh``); None where it is laid as it is."""
-        return self.memory.array("cells", 48 * 48 * 7, np.uint8) if self.blending is Blending.SEAMLESS else None
+        is_matched = self.blending is not Blending.SOFT or self.colour_transfer
+        return self.memory.array("cells", SEAM_CELLS**2 * 7, np.uint8) if is_matched else None
 
     def lay(self, parcel: Parcel, pixels: Any, alpha: Any, cells: Any) -> None:
         """Lays a patch over the box of ``parcel``, its masks being part of its alpha: ``rt.compose.lay``."""
-        face, membrane = parcel.device["face"], None
+        face, matched = parcel.device["face"], (None, None)
         if cells is not None:
-            membrane = self.memory.array("membrane", 48 * 48 * 3, np.uint8)
-            pyramid = self.memory.array("pyramid", 4 * 4096, np.float32)
-            self.launch("seam_membrane", (512, 1, 1), cells, face, self.colour_match, pyramid, membrane)
-        layer = (*self.frame, face, pixels, alpha, None, membrane)
+            fit = self.memory.array("fit", 6, np.float32) if self.colour_transfer else None
+            membrane = self.memory.array("membrane", SEAM_CELLS**2 * 3, np.uint8)
+            scratch = self.memory.array("scratch", SCRATCH, np.float32)
+            given = (cells, face, self.colour_match, self.colour_transfer, scratch)
+            self.launch(MATCHING[self.blending], (512, 1, 1), *given, fit, membrane)
+            matched = (fit, None if self.blending is Blending.SOFT else membrane)
+        layer = (*self.frame, face, pixels, alpha, *matched)
         if not self.sharpness:
             self.launch("lay_patch", WALK, *layer)
             return

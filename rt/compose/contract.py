@@ -43,7 +43,8 @@ class Compositor(Protocol):
         ...
 
     def clear(self) -> None:
-        """Frees all that is kept on the device, and what was recorded. Nothing may be under way; a frame may follow."""
+        """Frees all that is kept on the device, and what was recorded. Nothing may be under way; a frame may follow, also where the device
+        raises at that."""
         ...
 
 

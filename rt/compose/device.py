@@ -107,19 +107,23 @@ class DeviceCompositor:
 
     def clear(self) -> None:
         self._packed.clear()
-        self._forget_models()
-        self._painters.clear()
-        self._masks = None
-        self._memory, self._plate, self._worn, self._graphs = Memory(self._kernels), None, (), None
-        self._given = self._reached = 0
+        try:
+            self._forget_models()
+        finally:  # a graph that could not be closed is as much forgotten
+            self._painters.clear()
+            self._masks = None
+            self._memory, self._plate, self._worn, self._graphs = Memory(self._kernels), None, (), None
+            self._given = self._reached = 0
 
     def _forget_models(self) -> None:
-        if self._graphs is not None:
-            self._graphs[1].clear()
-        for painter in self._painters.values():
-            painter.forget()
-        if self._masks is not None:
-            self._masks.forget()
+        try:
+            if self._graphs is not None:
+                self._graphs[1].clear()
+        finally:
+            for painter in self._painters.values():
+                painter.forget()
+            if self._masks is not None:
+                self._masks.forget()
 
     def _reach(self, number: int) -> None:
         """On the stream, after all that was given for a frame; skipped where any of it failed."""
@@ -135,7 +139,8 @@ class DeviceCompositor:
             look.swapper.colour_match = look.colour_match
         if isinstance(look.swapper, FadesAtSeam):
             look.swapper.seam_width = look.seam_width
-        canvas.blending, canvas.opacity, canvas.colour_match = look.blending, look.opacity, look.colour_match
+        canvas.blending, canvas.opacity = look.blending, look.opacity
+        canvas.colour_match, canvas.colour_transfer = look.colour_match, look.colour_transfer
         canvas.sharpness = look.sharpness if look.enhancer is None else 0.0  # what is laid last is sharpened
         for layer in layers:
             for identity, wearers in by_identity(look, layer):

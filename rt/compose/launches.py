@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rt.options import Blending
+
 LAUNCHES_MAX = 12
 """Of a frame with one face, whatever is chosen."""
 
@@ -17,7 +19,15 @@ PATCH: dict[str, tuple[str, ...]] = {
 }
 """The same where a patch is made, since its seam is matched or it is sharpened."""
 
-SEAM, LAY, SHARPEN = ("seam_membrane",), ("lay_patch",), ("lay_rows", "lay_columns")
+MATCHING = {
+    Blending.SOFT: "seam_colours",
+    Blending.SEAMLESS: "seam_membrane",
+    Blending.POISSON: "seam_poisson",
+    Blending.MULTIBAND: "seam_bands",
+}
+"""What a patch's colours are matched by; the first where they are transferred alone."""
+
+LAY, SHARPEN = ("lay_patch",), ("lay_rows", "lay_columns")
 
 NETWORK_MASKS = ("crop_to_tensor", "mask_soften")
 """Around the networks of masks, however many there are."""
@@ -35,15 +45,23 @@ PACK = ("bgr_to_nv12",)
 
 
 def launches(
-    swapper: str, *, enhanced: bool = False, seamless: bool = False, sharpened: bool = False, badge: bool = False, masked: bool = False
+    swapper: str,
+    *,
+    blending: Blending = Blending.SOFT,
+    transferred: bool = False,
+    enhanced: bool = False,
+    sharpened: bool = False,
+    badge: bool = False,
+    masked: bool = False,
 ) -> tuple[str, ...]:
     """The kernels of a frame with one face, in order. ``swapper``: a key of ``SWAP``; ``masked``: by networks."""
-    swap = _drawn(swapper, seamless, sharpened and not enhanced)
-    enhance = _drawn(ENHANCE, seamless, sharpened) if enhanced else ()
+    matched = (MATCHING[blending],) if blending is not Blending.SOFT or transferred else ()
+    swap = _drawn(swapper, matched, sharpened and not enhanced)
+    enhance = _drawn(ENHANCE, matched, sharpened) if enhanced else ()
     return (*(NETWORK_MASKS if masked else ()), *swap, *enhance, *(BADGE if badge else ()))
 
 
-def _drawn(kind: str, seamless: bool, sharpened: bool) -> tuple[str, ...]:
-    if not seamless and not sharpened:
+def _drawn(kind: str, matched: tuple[str, ...], sharpened: bool) -> tuple[str, ...]:
+    if not matched and not sharpened:
         return SWAP[kind]
-    return (*PATCH[kind], *(SEAM if seamless else ()), *(SHARPEN if sharpened else LAY))
+    return (*PATCH[kind], *matched, *(SHARPEN if sharpened else LAY))

@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.mask.contract import Cover, Mask
 from engines.swap.contract import Patch
-from rt.compose import host
+from rt.compose import host, seam
 from rt.options import Blending
 
 
@@ -26,14 +26,14 @@ def lay(
     opacity: float,
     *,
     colour_match: float = 1.0,
+    colour_transfer: float = 0.0,
     sharpness: float = 0.0,
 ) -> None:
     """Lays ``patch`` over ``pixels`` (uint8 [H, W, 3] BGR) in place; the patch is changed too. ``covers``: of the face it is for.
-    ``colour_match``, ``sharpness``: as in ``rt.options.Look``."""
+    ``colour_match``, ``colour_transfer``, ``sharpness``: as in ``rt.options.Look``."""
     for cover in covers:
         cover(patch)
-    if blending is Blending.SEAMLESS:
-        host.match_seam(pixels, patch, colour_match)
+    seam.match_colours(pixels, patch, blending, colour_match, colour_transfer)
     host.blend(pixels, patch, opacity)
     if sharpness:
         host.sharpen(pixels, patch, sharpness * opacity)

@@ -11,7 +11,7 @@ from engines.identity.contract import Recogniser
 from engines.mask.contract import ShapeMask
 from engines.mesh.topology import topology
 from engines.session import RunsNetworks
-from rt.compose import host
+from rt.compose import host, seam
 from rt.options import Look
 
 SIDE = 160
@@ -24,6 +24,7 @@ def rehearse(look: Look) -> None:
     Raises what the first picture would.
     """
     host.warm_up()
+    seam.warm_up()
     if look.swapper is not None:
         look.swapper.warm_up()
     picture, points = grey_face()

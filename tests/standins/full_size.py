@@ -61,8 +61,8 @@ class _Builder:
         self.nodes.append(node("Resize", [given, "", "twice"], made, mode="linear"))
 
 
-def inswapper(path: Path, width: int = 1024) -> Path:
-    """``width``: channels in the middle; 1024 is the real network, 64 one for tests."""
+def inswapper(path: Path, width: int = 1024, batch: int | str = 1) -> Path:
+    """``width``: channels in the middle; 1024 is the real network, 64 one for tests. ``batch``: faces at once, a name for any number."""
     graph = _Builder()
     quarter = width // 8
     at = "target"
@@ -91,9 +91,9 @@ def inswapper(path: Path, width: int = 1024) -> Path:
         at = f"d{number}.r"
     graph.conv(at, "raw", (3, quarter, 7, 7))
     graph.nodes.append(node("Sigmoid", ["raw"], "output"))
-    inputs = [value("target", (1, 3, SIDE, SIDE)), value("source", (1, 512))]
+    inputs = [value("target", (batch, 3, SIDE, SIDE)), value("source", (batch, 512))]
     constants = {**graph.constants, "emap": emap()}
-    return save(path, graph.nodes, inputs, [value("output", (1, 3, SIDE, SIDE))], constants)
+    return save(path, graph.nodes, inputs, [value("output", (batch, 3, SIDE, SIDE))], constants)
 
 
 def _encoder(quarter: int) -> Iterator[tuple[int, int, int, int]]:

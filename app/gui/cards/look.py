@@ -57,7 +57,12 @@ CORNERS = {
     Corner.BOTTOM_RIGHT: later("Bottom right"),
 }
 
-SEAMS = {Blending.SOFT: later("Soft edge"), Blending.SEAMLESS: later("Match colours along the edge")}
+SEAMS = {
+    Blending.SOFT: later("Soft edge"),
+    Blending.SEAMLESS: later("Match colours along the edge"),
+    Blending.POISSON: later("Merge gradients (Poisson)"),
+    Blending.MULTIBAND: later("Merge in bands (multi-band)"),
+}
 
 
 class LookCard(PartCard):
@@ -170,6 +175,8 @@ class EdgeCard(LookCard):
         hint = tr("Less ends the face more sharply, more blends it in from further inside.")
         self.slider("seam_width", tr("Width of the seam"), 0.05, hint)
         self.slider("colour_match", tr("Your colours"), 0.01, tr("0 keeps the face's own colours, 1 gives it your light and skin."))
+        hint = tr("1 gives the whole face the mean colour and contrast of yours, whatever swapper drew it.")
+        self.slider("colour_transfer", tr("Colour transfer"), 0.01, hint)
         self._families: dict[str, str] = {}
         self._masks: tuple[str, ...] = ()
         self.offer_parts("masks", Kind.MASK)

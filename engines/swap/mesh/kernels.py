@@ -48,10 +48,194 @@ def spread(place: np.ndarray, triangles: np.ndarray, values: np.ndarray, out: np
                         out[y, x, k] = u * values[a, k] + v * values[b, k] + w * values[c, k]
 
 
+# --- The face itself: which triangle is seen at each pixel, then its colours, a block of a row at a time
+
 _exact = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "ninf", "nsz"})
 """Each step is rounded to float32 as it is written: a GPU then finds the same bits. Bare numbers would be float64."""
 
 _f = np.float32
+
+S, T, COVER, GAIN, BIAS, KINDS = 0, 1, 2, 3, 6, 9
+"""Columns of what varies over a triangle: place in the texture in texels, cover in [0, 1], factors of B, G, R, and what is added after
+them."""
+
+LANES = 16
+"""A processor reckons so many pixels of a row at once, or half as many; a run of pixels is filled up to whole ones, and what is too much
+is overwritten by the next run."""
+
+BLOCK = 256
+"""Pixels of a row that are shaded together: what varies over them stays in the nearest cache."""
+
+STRIDE = BLOCK + LANES
+
+
+@_exact
+def draw(
+    pixels: np.ndarray,
+    alpha: np.ndarray,
+    place: np.ndarray,
+    triangles: np.ndarray,
+    order: np.ndarray,
+    values: np.ndarray,
+    texture: np.ndarray,
+) -> None:
+    """Draws the textured mesh, far triangles first, into ``pixels`` uint8 [h, w, 3] and ``alpha`` uint8 [h, w] (to be zero before).
+
+    ``place`` float32 [V, 2+] pixels of the patch, ``values`` float32 [V, KINDS], ``texture`` uint8 [T, T, 4] BGRA. Pixels are colours
+    where alpha is not 0.
+    """
+    height, width = alpha.shape
+    nearest = np.zeros((height, width), np.int16)
+    steps = np.empty((triangles.shape[0], KINDS), np.float32)
+    _raster(nearest, steps, place, triangles, order, values)
+    rows = pixels.reshape(height, 3 * width)
+    texels, side = texture.view(np.uint32).reshape(-1), texture.shape[0]  # one read for four bytes
+    across = np.zeros(KINDS * STRIDE, np.float32)
+    index, corners = np.empty(BLOCK, np.int32), np.empty(4 * BLOCK, np.uint32)
+    for y in range(height):
+        for left in range(0, width, BLOCK):
+            right = min(left + BLOCK, width)
+            if _interpolate(across, nearest[y, left:right], steps, place, triangles, values, left, y):
+                _find(index[: right - left], across, side)
+                _fetch(corners, index[: right - left], texels, side)
+                _shade(rows[y, 3 * left : 3 * right], alpha[y, left:right], across, corners, side)
+
+
+@_exact
+def _raster(
+    nearest: np.ndarray, steps: np.ndarray, place: np.ndarray, triangles: np.ndarray, order: np.ndarray, values: np.ndarray
+) -> None:
+    """Into ``nearest`` int16 [h, w] (0 before) the number from 1 on of the triangle that is drawn last at each pixel; into ``steps``
+    float32 [T, KINDS] what its values grow by with each pixel to the right.
+
+    Spans are half open and an edge is walked from its upper end, so that triangles that share one share no pixel and miss none; triangles
+    that face away are left out.
+    """
+    height, width = nearest.shape
+    left, right = np.empty(height, np.float32), np.empty(height, np.float32)
+    for position in range(order.shape[0]):
+        t = order[position]
+        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        ax, ay, bx, by, cx, cy = place[a, 0], place[a, 1], place[b, 0], place[b, 1], place[c, 0], place[c, 1]
+        twice = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
+        if twice >= _f(-1e-3) or values[a, COVER] + values[b, COVER] + values[c, COVER] <= 0:
+            continue
+        scale = _f(1) / twice
+        du, dv = (by - cy) * scale, (cy - ay) * scale
+        dw = -du - dv
+        for k in range(KINDS):
+            steps[t, k] = du * values[a, k] + dv * values[b, k] + dw * values[c, k]
+        top, bottom = max(0, int(np.ceil(min(ay, by, cy)))), min(height, int(np.ceil(max(ay, by, cy))))
+        left[top:bottom], right[top:bottom] = _f(1e9), _f(-1e9)
+        _walk(left, right, ax, ay, bx, by)
+        _walk(left, right, bx, by, cx, cy)
+        _walk(left, right, cx, cy, ax, ay)
+        for y in range(top, bottom):
+            for x in range(max(0, int(np.ceil(left[y]))), min(width, int(np.ceil(right[y])))):
+                nearest[y, x] = t + 1
+
+
+@_exact
+def _walk(left: np.ndarray, right: np.ndarray, x1: Any, y1: Any, x2: Any, y2: Any) -> None:
+    """Widens the spans ``left`` and ``right`` float32 [h] of the rows that the edge crosses to where it does."""
+    if y1 > y2:
+        x1, y1, x2, y2 = x2, y2, x1, y1
+    for y in range(max(0, int(np.ceil(y1))), min(left.shape[0], int(np.ceil(y2)))):
+        crossing = x1 + (_f(y) - y1) * (x2 - x1) / (y2 - y1)
+        left[y], right[y] = min(left[y], crossing), max(right[y], crossing)
+
+
+@_exact
+def _interpolate(
+    across: np.ndarray,
+    nearest: np.ndarray,
+    steps: np.ndarray,
+    place: np.ndarray,
+    triangles: np.ndarray,
+    values: np.ndarray,
+    left: int,
+    y: int,
+) -> bool:
+    """Into ``across`` float32 [KINDS · STRIDE] the values at each pixel of a block, whose triangles ``nearest`` int16 [n] says and which
+    begins in column ``left`` of row ``y``. False where there is no triangle."""
+    count = nearest.shape[0]
+    is_seen = False
+    start = 0
+    while start < count:
+        number, end = nearest[start], start + 1
+        while end < count and nearest[end] == number:
+            end += 1
+        if number:
+            is_seen = True
+            t = number - 1
+            a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+            ax, ay, bx, by, cx, cy = place[a, 0], place[a, 1], place[b, 0], place[b, 1], place[c, 0], place[c, 1]
+            scale = _f(1) / ((by - cy) * (ax - cx) + (cx - bx) * (ay - cy))
+            u, v = (cx - bx) * scale * (_f(y) - cy), (ax - cx) * scale * (_f(y) - cy)
+            w = _f(1) - u - v
+            run, first, filled = across[start:], _f(left + start), (end - start + LANES - 1) & -LANES
+            for k in range(KINDS):
+                value = u * values[a, k] + v * values[b, k] + w * values[c, k]
+                if k >= BIAS:
+                    value += _f(0.5)  # levels are rounded down
+                step = steps[t, k]
+                for i in range(filled):
+                    run[k * STRIDE + i] = value + step * (first + _f(np.int32(i)) - cx)
+        else:
+            across[COVER * STRIDE + start : COVER * STRIDE + end] = 0
+        start = end
+    return is_seen
+
+
+@_exact
+def _find(index: np.ndarray, across: np.ndarray, side: int) -> None:
+    """Into ``index`` int32 [n] which texel is at the upper left of each pixel of a block. Whole numbers below 2^24 are exact as float32."""
+    last = _f(side) - _f(1.001)
+    for x in range(index.shape[0]):
+        s, t = min(max(across[S * STRIDE + x], _f(0)), last), min(max(across[T * STRIDE + x], _f(0)), last)
+        index[x] = np.int32(_f(np.int32(t)) * _f(side) + _f(np.int32(s)))
+
+
+@_exact
+def _fetch(corners: np.ndarray, index: np.ndarray, texels: np.ndarray, side: int) -> None:
+    """Into ``corners`` uint32 [4 · BLOCK] the four texels around each pixel. A loop of its own: nothing else of a block depends on
+    addresses."""
+    for x in range(index.shape[0]):
+        upper, lower = np.uint32(index[x]), np.uint32(index[x] + side)
+        corners[x], corners[BLOCK + x] = texels[upper], texels[np.uint32(upper + 1)]
+        corners[2 * BLOCK + x], corners[3 * BLOCK + x] = texels[lower], texels[np.uint32(lower + 1)]
+
+
+@_exact
+def _shade(pixels: np.ndarray, alpha: np.ndarray, across: np.ndarray, corners: np.ndarray, side: int) -> None:
+    """``pixels`` uint8 [3 · n] and ``alpha`` uint8 [n] of a block. Without a branch, so that the compiler takes many pixels at once."""
+    last = _f(side) - _f(1.001)
+    for x in range(alpha.shape[0]):
+        s, t = min(max(across[S * STRIDE + x], _f(0)), last), min(max(across[T * STRIDE + x], _f(0)), last)
+        fs, ft = s - _f(np.int32(s)), t - _f(np.int32(t))
+        w11 = fs * ft
+        w10, w01, w00 = fs - w11, ft - w11, _f(1) - fs - ft + w11
+        t00, t10, t01, t11 = corners[x], corners[BLOCK + x], corners[2 * BLOCK + x], corners[3 * BLOCK + x]
+        q = min(max(across[COVER * STRIDE + x], _f(0)), _f(1))
+        q = q * q * (_f(3) - _f(2) * q)
+        alpha[x] = np.uint8(q * _between(t00, t10, t01, t11, 3, w00, w10, w01, w11) + _f(0.5))
+        blue, green, red = across[GAIN * STRIDE + x], across[(GAIN + 1) * STRIDE + x], across[(GAIN + 2) * STRIDE + x]
+        b0, b1, b2 = across[BIAS * STRIDE + x], across[(BIAS + 1) * STRIDE + x], across[(BIAS + 2) * STRIDE + x]
+        pixels[3 * x] = _level(_between(t00, t10, t01, t11, 0, w00, w10, w01, w11) * blue + b0, green)
+        pixels[3 * x + 1] = _level(_between(t00, t10, t01, t11, 1, w00, w10, w01, w11) * green + b1, green)
+        pixels[3 * x + 2] = _level(_between(t00, t10, t01, t11, 2, w00, w10, w01, w11) * red + b2, green)
+
+
+@_exact
+def _between(t00: Any, t10: Any, t01: Any, t11: Any, c: int, w00: Any, w10: Any, w01: Any, w11: Any) -> Any:
+    """Channel ``c`` between four texels."""
+    upper = _channel(t00, c) * w00 + _channel(t10, c) * w10
+    return upper + _channel(t01, c) * w01 + _channel(t11, c) * w11
+
+
+@_exact
+def _channel(texel: Any, c: int) -> Any:
+    return _f(np.int32((texel >> np.uint32(8 * c)) & np.uint32(255)))
 
 
 @_exact
@@ -64,101 +248,3 @@ def _level(value: Any, gain: Any) -> np.uint8:
     if over > 0 and room > 0:
         value = white - room + over * room / (room + over)
     return np.uint8(min(white, max(_f(0), value)))
-
-
-@_exact
-def _between(texture: np.ndarray, j: Any, i: Any, c: int, w00: Any, w10: Any, w01: Any, w11: Any) -> Any:
-    """Channel ``c`` between four texels, of which the first is in row ``j`` and column ``i``."""
-    upper = _f(texture[j, i, c]) * w00 + _f(texture[j, i + 1, c]) * w10
-    return upper + _f(texture[j + 1, i, c]) * w01 + _f(texture[j + 1, i + 1, c]) * w11
-
-
-@_exact
-def draw(
-    pixels: np.ndarray,
-    alpha: np.ndarray,
-    place: np.ndarray,
-    uv: np.ndarray,
-    triangles: np.ndarray,
-    order: np.ndarray,
-    cover: np.ndarray,
-    gain: np.ndarray,
-    bias: np.ndarray,
-    texture: np.ndarray,
-) -> None:
-    """Draws the textured mesh, far triangles first, into ``pixels`` uint8 [h, w, 3] and ``alpha`` uint8 [h, w] (to be zero before).
-
-    ``place`` float32 [V, 2+] pixels of the patch, ``uv`` float32 [V, 2] texels, ``cover`` float32 [V] in [0, 1], ``gain`` float32
-    [V, 3] BGR factors and ``bias`` float32 [V, 3] added after them, ``texture`` uint8 [T, T, 4] BGRA. Spans are half open and an edge is
-    walked from its upper end, so that triangles that share one share no pixel and miss none; triangles that face away are left out.
-    """
-    height, width = alpha.shape
-    last_s, last_t = _f(texture.shape[1]) - _f(1.001), _f(texture.shape[0]) - _f(1.001)
-    one, two, three, half = _f(1), _f(2), _f(3), _f(0.5)
-    for position in range(order.shape[0]):
-        t = order[position]
-        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
-        ax, ay, bx, by, cx, cy = place[a, 0], place[a, 1], place[b, 0], place[b, 1], place[c, 0], place[c, 1]
-        twice = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
-        if twice >= _f(-1e-3) or cover[a] + cover[b] + cover[c] <= 0:
-            continue
-        scale = one / twice
-        du_x, du_y, dv_x, dv_y = (by - cy) * scale, (cx - bx) * scale, (cy - ay) * scale, (ax - cx) * scale
-        dw_x = -du_x - dv_x
-        step_s = du_x * uv[a, 0] + dv_x * uv[b, 0] + dw_x * uv[c, 0]
-        step_t = du_x * uv[a, 1] + dv_x * uv[b, 1] + dw_x * uv[c, 1]
-        step_cover = du_x * cover[a] + dv_x * cover[b] + dw_x * cover[c]
-        step_0 = du_x * gain[a, 0] + dv_x * gain[b, 0] + dw_x * gain[c, 0]
-        lift_0 = du_x * bias[a, 0] + dv_x * bias[b, 0] + dw_x * bias[c, 0]
-        step_1 = du_x * gain[a, 1] + dv_x * gain[b, 1] + dw_x * gain[c, 1]
-        lift_1 = du_x * bias[a, 1] + dv_x * bias[b, 1] + dw_x * bias[c, 1]
-        step_2 = du_x * gain[a, 2] + dv_x * gain[b, 2] + dw_x * gain[c, 2]
-        lift_2 = du_x * bias[a, 2] + dv_x * bias[b, 2] + dw_x * bias[c, 2]
-        for y in range(max(0, int(np.ceil(min(ay, by, cy)))), min(height, int(np.ceil(max(ay, by, cy))))):
-            row = _f(y)
-            left, right = _f(1e9), _f(-1e9)
-            for edge in range(3):
-                if edge == 0:
-                    x1, y1, x2, y2 = ax, ay, bx, by
-                elif edge == 1:
-                    x1, y1, x2, y2 = bx, by, cx, cy
-                else:
-                    x1, y1, x2, y2 = cx, cy, ax, ay
-                if y1 > y2:
-                    x1, y1, x2, y2 = x2, y2, x1, y1
-                if y1 <= row < y2:
-                    crossing = x1 + (row - y1) * (x2 - x1) / (y2 - y1)
-                    left, right = min(left, crossing), max(right, crossing)
-            first, last = max(0, int(np.ceil(left))), min(width, int(np.ceil(right)))
-            if last <= first:
-                continue
-            u, v = du_y * (row - cy), dv_y * (row - cy)
-            w = one - u - v
-            from_s = u * uv[a, 0] + v * uv[b, 0] + w * uv[c, 0]
-            from_t = u * uv[a, 1] + v * uv[b, 1] + w * uv[c, 1]
-            from_cover = u * cover[a] + v * cover[b] + w * cover[c]
-            g0 = u * gain[a, 0] + v * gain[b, 0] + w * gain[c, 0]
-            o0 = u * bias[a, 0] + v * bias[b, 0] + w * bias[c, 0] + half
-            g1 = u * gain[a, 1] + v * gain[b, 1] + w * gain[c, 1]
-            o1 = u * bias[a, 1] + v * bias[b, 1] + w * bias[c, 1] + half
-            g2 = u * gain[a, 2] + v * gain[b, 2] + w * gain[c, 2]
-            o2 = u * bias[a, 2] + v * bias[b, 2] + w * bias[c, 2] + half
-            for x in range(first, last):
-                px = _f(x) - cx
-                q = min(max(from_cover + step_cover * px, _f(0)), one)
-                q = q * q * (three - two * q)
-                s, r = min(max(from_s + step_s * px, _f(0)), last_s), min(max(from_t + step_t * px, _f(0)), last_t)
-                i, j = np.uint32(s), np.uint32(r)
-                fs, ft = s - _f(i), r - _f(j)
-                w11 = fs * ft
-                w10, w01, w00 = fs - w11, ft - w11, one - fs - ft + w11
-                opaque = _between(texture, j, i, 3, w00, w10, w01, w11)
-                alpha[y, x] = np.uint8(q * opaque + half)
-                if alpha[y, x]:  # hair, rims and what is turned away cost no colours
-                    b0 = _between(texture, j, i, 0, w00, w10, w01, w11)
-                    b1 = _between(texture, j, i, 1, w00, w10, w01, w11)
-                    b2 = _between(texture, j, i, 2, w00, w10, w01, w11)
-                    green = g1 + step_1 * px
-                    pixels[y, x, 0] = _level(b0 * (g0 + step_0 * px) + (o0 + lift_0 * px), green)
-                    pixels[y, x, 1] = _level(b1 * green + (o1 + lift_1 * px), green)
-                    pixels[y, x, 2] = _level(b2 * (g2 + step_2 * px) + (o2 + lift_2 * px), green)

@@ -76,9 +76,8 @@ class MeshSwapper:
         cover = self._cover[1].copy()
         cover[:VERTICES] *= self._facing.share(plan.turn)
         uv = self._mesh.uv * np.float32(texture.shape[0]) - np.float32(0.5)
-        kernels.draw(
-            patch.pixels, patch.alpha, place, uv, self._mesh.drawn, far_first, cover, self._ringed(gain), self._ringed(bias), texture
-        )
+        values = np.concatenate([uv, cover[:, None], self._ringed(gain), self._ringed(bias)], 1)
+        kernels.draw(patch.pixels, patch.alpha, place, self._mesh.drawn, far_first, values, texture)
         return patch
 
     def warm_up(self) -> None:

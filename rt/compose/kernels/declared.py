@@ -90,20 +90,9 @@ KERNELS: dict[str, Kernel] = {
     ),
     **_declare(
         "seam.cu",
-        dict.fromkeys(("seam_membrane", "seam_poisson"), "u8* Face* float float* u8*"),
+        dict.fromkeys(("seam_colours", "seam_membrane", "seam_poisson", "seam_bands"), "u8* Face* float float float* float* u8*"),
         block=(512, 1, 1),
         phases=True,
-    ),
-    **_declare("match.cu", {"match_sums": "u8* int int int Face* u8* u8* u8* float*"}, block=(256, 1, 1), phases=True),
-    **_declare("match.cu", {"match_fit": "float* int float float*"}, block=(32, 1, 1)),
-    **_declare(
-        "bands.cu",
-        {
-            "bands_begin": "u8* int int int Face* u8* u8* u8* float*",
-            "bands_halve": "Face* float* int float*",
-            "bands_sum": "Face* float* float* float* int float*",
-            "bands_lay": "u8* int int int Face* u8* u8* u8* float* float*",
-        },
     ),
     **_declare("hide.cu", {"hide_cells": "u8* int int int Face* u8*"}, block=(256, 1, 1), phases=True),
     **_declare("hide.cu", {"hide_face": "u8* int int int Face* u8* int int float* int float*"}),
@@ -122,3 +111,13 @@ KERNELS: dict[str, Kernel] = {
     ),
 }
 """By name."""
+
+OFFERED = frozenset(
+    {
+        *(f"{name}_to_planes" for name in ("nv12", "p010", "yuy2", "bgr")),
+        *(f"planes_to_{name}" for name in ("nv12", "p010", "yuy2", "bgr")),
+        *("yuy2_to_bgr", "bgr_to_yuy2", "bgr_to_p010", "paint_timecode"),
+    }
+)
+"""What the program does not launch yet: for sources, sinks and networks that have their pictures on a device in these layouts. Proven like
+the rest, all of which is launched."""

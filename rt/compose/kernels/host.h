@@ -30,6 +30,11 @@ inline float rsqrtf(float value) { return 1 / sqrtf(value); }
 inline int __float_as_int(float value) { int bits; memcpy(&bits, &value, 4); return bits; }
 inline float atomicAdd(float* place, float value) { float old = *place; *place += value; return old; }  // one thread: see below
 inline int atomicAdd(int* place, int value) { int old = *place; *place += value; return old; }
+inline unsigned long long atomicAdd(unsigned long long* place, unsigned long long value) {
+  unsigned long long old = *place;
+  *place += value;
+  return old;
+}
 inline unsigned long long atomicMax(unsigned long long* place, unsigned long long value) {
   unsigned long long old = *place;
   if (value > old) *place = value;

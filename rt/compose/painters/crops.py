@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engines.align import crop_plan, places
-from engines.crop_model import CropModel, CropRecipe
+from engines.crop_model import CropModel, CropRecipe, works_on_crops
 from engines.paste import paste_plan, soft_box
 from rt.compose.canvas import BATCH, BOX, MAKE, WALK, Canvas
 from rt.compose.kernels import records
@@ -90,8 +90,4 @@ class CropPainter:
         return self._soft[side, edge]
 
 
-def _takes(model: Any) -> bool:
-    return isinstance(model, CropModel) and model.crops is not None
-
-
-painters.register("crops")(PainterKind(1, _takes, _takes, CropPainter))
+painters.register("crops")(PainterKind(1, works_on_crops, works_on_crops, CropPainter))
