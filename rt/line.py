@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
 from rt import timecode
 from rt.audio import AudioBus
@@ -21,7 +23,7 @@ from rt.budget import BudgetOptions
 from rt.capture.contract import Decodes, Grab, Source
 from rt.clock import Clock
 from rt.compose.lost import LastGood
-from rt.delivery import Delivery, ReadsInPlace, wanted_by
+from rt.delivery import NOTHING, Delivery, ReadsInPlace, wanted_by
 from rt.economy import Economy
 from rt.errors import RtError, SinkError
 from rt.frame import Frame, Place, VideoFormat
@@ -37,6 +39,9 @@ from rt.wardrobe import Wardrobe
 from rt.witness import Witness
 
 log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 OWN_SLOTS = 3
 """Slots beside those of lanes and sinks: one being filled, one waiting, one kept for the freeze policy."""
@@ -86,7 +91,14 @@ class Line:
         self._slot_memory = (wanting or lanes)[0].slot_memory  # page-locked memory is every device's
         age_ns = round((budget or BudgetOptions()).budget_ms * 1e6)
         self.lanes = Lanes(
-            lanes, self._wardrobe, clock, metrics, self.stop, waits=not source.live, budget_ns=age_ns, delivery=self._wanted
+            lanes,
+            self._wardrobe,
+            clock,
+            metrics,
+            _weakly(self.stop, None),
+            waits=not source.live,
+            budget_ns=age_ns,
+            delivery=_weakly(self._wanted, NOTHING),
         )
         self._places = frozenset(lane.place for lane in lanes if lane.place is not None)
         self._last_good = LastGood()  # order thread
@@ -399,7 +411,21 @@ class Line:
     def _runner(self, sink: Sink) -> SinkRunner:
         if isinstance(sink, ReadsInPlace):
             sink.lie_in(self._places)
-        return SinkRunner(sink, self._clock, self._metrics, self._check_sinks, self._at_once)
+        return SinkRunner(sink, self._clock, self._metrics, _weakly(self._check_sinks, None), self._at_once)
 
     def _slots(self, runners: Sequence[SinkRunner]) -> int:
         return OWN_SLOTS + self.lanes.slots_needed + sum(runner.slots_needed for runner in runners)
+
+
+def _weakly(method: Callable[P, T], gone: T) -> Callable[P, T]:
+    """``method`` of a line, for parts that the line holds: they hold it not, so all of it goes when it is let go of, collector or not.
+
+    ``gone``: what is returned from then on.
+    """
+    held = weakref.WeakMethod(method)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        method = held()
+        return gone if method is None else method(*args, **kwargs)
+
+    return call

@@ -120,10 +120,17 @@ class JobsPanel(QFrame):
         for view in views:
             if view.state in (JobState.DONE, JobState.CANCELLED) and view.number not in self._leaving:
                 self._leaving.add(view.number)
-                QTimer.singleShot(GOES_MS, self, partial(self.jobs.forget, view.number))
+                self._forget_later(view.number)
         rest = len(views) - len(shown)
         show_note(self._more, tr("and {count} more").format(count=rest) if rest else "")
         self.setVisible(bool(views))
+
+    def _forget_later(self, number: int) -> None:
+        """By a timer of the panel's own: what a `singleShot` was given is kept for ever where its widget goes first."""
+        timer = QTimer(self, singleShot=True)
+        timer.timeout.connect(partial(self.jobs.forget, number))
+        timer.timeout.connect(timer.deleteLater)
+        timer.start(GOES_MS)
 
 
 def words_of(view: JobView) -> str:
