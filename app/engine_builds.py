@@ -99,6 +99,8 @@ def verify_parity(request: Request, on: str | None, candidate: Path | None, repo
     ``on``: a runtime whose built engines, or the runtime that ``candidate``, are compared. JSON-ready; ``passed`` says the whole.
     """
     path, options = model_path(request.model), options_of(request)
+    usual = missing_shapes(path, read_graph(path), options.shapes, options.trial.family)
+    options = replace(options, shapes={**usual, **options.shapes})
     if candidate is not None:
         verdicts = [_named(candidate.name, verify_file(path, candidate, options, on or "ort", report).to_dict())]
     elif on in MODULES:

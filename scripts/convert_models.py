@@ -7,6 +7,7 @@ Needs numpy, onnx and tflite (a FlatBuffer reader): the extra `dev`. The same wh
 Kernels are stored as float16, as they are in the wheel, and cast when a session loads; the mathematics is float32.
 PRelu is written as two depthwise 1x1 convolutions, which ONNX Runtime keeps in its blocked layout: three times faster
 than its PRelu, the same result to 2e-4. Input "image" is uint8 RGB [N, H, W, 3]; normalisation is in the graph.
+The full-range detector, which has convolutions alone, takes pictures of every size whose sides are multiples of 32.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Recipe:
     """Pixel × scale + offset is what the model takes."""
     outputs: Mapping[str, tuple[int, ...]]
     """Name → shape after the batch, in the order of the TFLite file."""
+    usual_size: tuple[int, int] | None = None
+    """Height and width in the TFLite file where ONNX leaves them open, and with them the number of anchors, the first of ``outputs``."""
 
     def path(self, name: str) -> str:
         return f"mediapipe/modules/{self.folder}/{name}.tflite"
@@ -45,7 +48,7 @@ class Recipe:
 UNIT, SIGNED = (1 / 255, 0.0), (1 / 127.5, -1.0)
 RECIPES = {
     "face_detection_short_range": Recipe("face_detection", *SIGNED, {"boxes": (896, 16), "logits": (896,)}),
-    "face_detection_full_range_sparse": Recipe("face_detection", *SIGNED, {"boxes": (2304, 16), "logits": (2304,)}),
+    "face_detection_full_range_sparse": Recipe("face_detection", *SIGNED, {"boxes": (2304, 16), "logits": (2304,)}, usual_size=(192, 192)),
     "face_landmark": Recipe("face_landmark", *UNIT, {"points": (468, 3), "logit": (1,)}),
     "iris_landmark": Recipe("iris_landmark", *UNIT, {"eye": (71, 3), "iris": (5, 3)}),
     "palm_detection_lite": Recipe("palm_detection", *UNIT, {"boxes": (2016, 18), "logits": (2016,)}),
@@ -100,14 +103,14 @@ class Converter:
         self._values[source] = self._normalised("image")
         for k in range(self._graph.OperatorsLength()):
             self._convert(self._graph.Operators(k))
-        outputs = self._recipe.outputs
-        for k, (name, dims) in enumerate(outputs.items()):
-            self._emit("Reshape", self._nhwc(self._graph.Outputs(k)), self._constant([0, *dims], np.int64), out=name)
+        size = ["height", "width"] if self._recipe.usual_size else [height, width]
+        for k, (name, dims) in enumerate(self._recipe.outputs.items()):
+            self._emit("Reshape", self._nhwc(self._graph.Outputs(k)), self._reshaped(dims), out=name)
         return oh.make_graph(
             self._nodes,
             "mediapipe",
-            [oh.make_tensor_value_info("image", T.UINT8, ["N", height, width, 3])],
-            [oh.make_tensor_value_info(name, T.FLOAT, ["N", *dims]) for name, dims in outputs.items()],
+            [oh.make_tensor_value_info("image", T.UINT8, ["N", *size, 3])],
+            [oh.make_tensor_value_info(name, T.FLOAT, self._output_shape(dims)) for name, dims in self._recipe.outputs.items()],
             self._initialisers,
         )
 
@@ -253,8 +256,14 @@ class Converter:
         return self._emit("Conv", self._x(step), self._constant(identity[..., None, None]))
 
     def _reshape(self, step: Step) -> str:
-        dims = self._constant([0, *self._shape(step.output)[1:]], np.int64)
-        return self._emit("Reshape", self._nhwc(step.inputs[0]), dims)
+        return self._emit("Reshape", self._nhwc(step.inputs[0]), self._reshaped(self._shape(step.output)[1:]))
+
+    def _output_shape(self, dims: Sequence[int]) -> list[int | str]:
+        return ["N", "anchors", *dims[1:]] if self._recipe.usual_size else ["N", *dims]
+
+    def _reshaped(self, dims: Sequence[int]) -> str:
+        """The constant of a Reshape to ``dims`` after the batch; where the size is free, as many anchors as there are."""
+        return self._constant([0, -1, *dims[1:]] if self._recipe.usual_size else [0, *dims], np.int64)
 
     def _depth_to_space(self, step: Step) -> str:
         factor = self._shape(step.output)[1] // self._shape(step.inputs[0])[1]
@@ -337,6 +346,8 @@ def main() -> None:
         (chosen.out / f"{name}.onnx").write_bytes(data)
         sha256 = hashlib.sha256(data).hexdigest()
         table += ENTRY.format(name=name, path=recipe.path(name), sha256=sha256, source_sha256=source_sha256)
+        if recipe.usual_size:
+            table += f"usual_shape = {[1, *recipe.usual_size, 3]}\n"
     (chosen.out / "models.toml").write_text(table, encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """Writes docs/engine-builds.md: engines of every model, built for every chip by TensorRT for RTX without a GPU.
 
-    PYTHONPATH=tests python scripts/engine_table.py FILE
+PYTHONPATH=tests python scripts/engine_table.py FILE
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnx
-from engine_kit import BATCHES, CHIPS, built, family_of, profiles_of, stand_ins
+from engine_kit import BATCHES, CHIPS, DETECTOR_SHAPE, built, family_of, profiles_of, stand_ins
 
 from engines.build.builder import BuildRequest, converted
 from engines.build.crops import Framing
@@ -44,6 +44,9 @@ FRAMINGS = {
 }
 """As `ffrt engines build` has them."""
 
+Shape = tuple[int, ...]
+"""Of inputs whose sizes a file leaves open."""
+
 
 @dataclass
 class Tally:
@@ -65,7 +68,7 @@ def main(path: str) -> None:
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FFRT_MODELS"] = os.environ["FFRT_CACHE"] = folder  # a person's own are not looked at
-        rows = [row for name, file, trial in _models(Path(folder)) for row in _rows(name, file, trial, tally)]
+        rows = [row for model in _models(Path(folder)) for row in _rows(*model, tally)]
     missing = len(tally.refusals)
     refused = "none was refused" if not missing else "what was refused says so in its cell"
     version = import_runtime("rtx").__version__
@@ -75,21 +78,21 @@ def main(path: str) -> None:
     Path(path).write_text("\n".join([text, *lines, "", *notes]).rstrip() + "\n", encoding="utf-8")
 
 
-def _models(folder: Path) -> Iterator[tuple[str, Path, Trial]]:
-    for name in sorted(embedded_models()):
-        yield name, embedded_model(name), Trial(framing=FRAMINGS.get(name, Framing.FACE))
+def _models(folder: Path) -> Iterator[tuple[str, Path, Trial, Shape]]:
+    for name, model in sorted(embedded_models().items()):
+        yield name, embedded_model(name), Trial(framing=FRAMINGS.get(name, Framing.FACE)), model.usual_shape or DETECTOR_SHAPE
     for name, make in sorted(stand_ins().items()):
-        yield f"{name} (stand-in)", make(folder), Trial(family_of(name))
+        yield f"{name} (stand-in)", make(folder), Trial(family_of(name)), DETECTOR_SHAPE
 
 
-def _rows(name: str, path: Path, trial: Trial, tally: Tally) -> Iterator[tuple[str, ...]]:
+def _rows(name: str, path: Path, trial: Trial, shape: Shape, tally: Tally) -> Iterator[tuple[str, ...]]:
     full, graph = load_checked(path)
-    static = profiles_of(graph, "static")
+    static = profiles_of(graph, "static", shape)
     assert static is not None
     shapes = {profile.name: profile.low for profile in static}
     half, verdict = converted(lambda progress: None, full, BuildRequest(path, Path(), "rtx", "fp16", (), static, trial=trial), shapes)
     for batch in BATCHES:
-        taken = profiles_of(graph, batch)
+        taken = profiles_of(graph, batch, shape)
         if taken is None:
             continue
         for precision, model in (("fp32", full), ("fp16", half)):

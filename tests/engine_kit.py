@@ -47,13 +47,13 @@ def family_of(name: str) -> str | None:
     return SWAPPERS[name][0] if name in SWAPPERS else None
 
 
-def profiles_of(graph: Graph, batch: str) -> tuple[InputProfile, ...] | None:
-    """None for a dynamic batch of a file that takes one picture alone."""
+def profiles_of(graph: Graph, batch: str, shape: tuple[int, ...] = DETECTOR_SHAPE) -> tuple[InputProfile, ...] | None:
+    """None for a dynamic batch of a file that takes one picture alone. ``shape``: where the file leaves it open."""
     free = [spec for spec in graph.inputs if not all(isinstance(size, int) for size in spec.shape[1:])]
     varies = any(spec.shape and not isinstance(spec.shape[0], int) for spec in graph.inputs)
     if batch == "dynamic" and not varies:
         return None
-    return profiles(graph.inputs, BATCHES[batch], {spec.name: DETECTOR_SHAPE for spec in free})
+    return profiles(graph.inputs, BATCHES[batch], {spec.name: shape for spec in free})
 
 
 def built(model: onnx.ModelProto, path: Path, precision: str, taken: tuple[InputProfile, ...], targets: tuple[str, ...]) -> bytes:

@@ -20,9 +20,11 @@ from engines.build.graph import load_checked, profiles
 from engines.build.precision import convert
 from engines.build.ranges import measure
 from engines.build.service import DEFAULT_TARGETS, BuildOptions, build_engine_of, verify_engine
+from engines.build.trial import missing_shapes
 from engines.errors import BuildCancelled, BuildError, DeviceError, ModelError, ParityError
 from engines.session import open_session
 from engines.store import embedded_model, embedded_models
+from engines.store.graph import read_graph
 from engines.tensorrt import find_engine, gpu_target
 
 trt = pytest.importorskip("tensorrt_rtx", reason="TensorRT for RTX is not installed: pip install 'ffrt[engines]'", exc_type=ImportError)
@@ -36,12 +38,12 @@ HEADER_MIN = 10_000
 def built(path: Path, precision: str, batch: str, targets: tuple[str, ...], effort: int | None = None) -> bytes:
     """In this process, without the gate: what is tried here is the builder."""
     model, graph = load_checked(path)
-    ranges = {}
+    ranges, shapes = {}, missing_shapes(path, graph, {})
     if precision in ("int8", "fp8"):
         rng = np.random.default_rng(1)
-        shape = (1, *(int(size) for size in graph.inputs[0].shape[1:]))
+        shape = shapes.get("image") or (1, *(int(size) for size in graph.inputs[0].shape[1:]))
         ranges = measure(model, [{"image": rng.integers(0, 256, shape, np.uint8)}])
-    taken = profiles(graph.inputs, BATCHES[batch], {})
+    taken = profiles(graph.inputs, BATCHES[batch], shapes)
     request = BuildRequest(path, Path(), "rtx", precision, targets, taken, optimization_level=effort)
     return build_engine(trt, convert(model, precision, ranges), request)
 
@@ -277,7 +279,8 @@ def test_engines_compute_what_the_original_does(name: str, precision: str, cache
     target = gpu_target()
     if target not in known_targets(trt):
         pytest.skip(f"TensorRT for RTX does not run on {target}")
-    options = BuildOptions(targets=(target,), precision=precision, batch=(1, 1, 8))
+    shapes = missing_shapes(embedded_model(name), read_graph(embedded_model(name)), {})
+    options = BuildOptions(targets=(target,), precision=precision, batch=(1, 1, 8), shapes=shapes)
     entry, _ = build_engine_of(embedded_model(name), options, cache)
     _, verdict = verify_engine(embedded_model(name), entry, cache, options.trial)
     assert verdict.passed, verdict.sentence()

@@ -7,9 +7,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engines.detect import detectors
-from engines.detect.blazeface import anchor_centres, letterbox
+from engines.detect.blazeface import BlazeFace, anchor_centres, close_canvas, letterbox
 from engines.landmarks.facemesh import FaceMesh, roi_from_points
 from engines.landmarks.find import face_area, find_faces
 from engines.landmarks.iris import Iris
@@ -72,8 +74,8 @@ def test_a_letterbox_undoes_itself(height, width):
     rows, columns = np.mgrid[:height, :width]
     x, y, sigma = width * 0.3, height * 0.6, max(height, width) / 60
     light = (250 * np.exp(-((columns - x) ** 2 + (rows - y) ** 2) / (2 * sigma**2))).astype(np.uint8)
-    box = letterbox(np.repeat(light[..., None], 3, 2), 192)
-    seen = box.square[..., 0].astype(np.float64)
+    box = letterbox(np.repeat(light[..., None], 3, 2), 192, 192)
+    seen = box.pixels[..., 0].astype(np.float64)
     middles = np.arange(192) + 0.5
     at = np.array([seen.sum(0) @ middles, seen.sum(1) @ middles]) / seen.sum()
     np.testing.assert_allclose(box.to_picture(at) - 0.5, [x, y], atol=0.5 / box.scale)
@@ -82,15 +84,43 @@ def test_a_letterbox_undoes_itself(height, width):
 def test_a_letterbox_is_rgb_and_as_good_as_an_average():
     noise = np.random.default_rng(0).integers(0, 256, (45, 80, 3), np.uint8)
     picture = cv2.resize(noise, (1280, 720), interpolation=cv2.INTER_CUBIC)
-    square = letterbox(picture, 192).square
+    square = letterbox(picture, 192, 192).pixels
     average = cv2.resize(picture, (192, 108), interpolation=cv2.INTER_AREA)
     assert np.abs(square[42:150, :, ::-1].astype(int) - average).mean() < 2
     assert not square[:42].any()
     assert not square[150:].any()
 
 
+SIZES = st.integers(1, 5000)
+
+
+@given(height=SIZES, width=SIZES)
+def test_a_canvas_has_whole_strides_and_just_holds_the_picture(height: int, width: int) -> None:
+    canvas = close_canvas(height, width, 192)
+    assert max(canvas) == 192
+    for length, room in zip((height, width), canvas, strict=True):
+        assert room % 32 == 0
+        assert 0 <= room - max(1, round(length * 192 / max(height, width))) < 32
+
+
+@pytest.mark.parametrize(
+    ("size", "canvas"), [((720, 1280), (128, 192)), ((1280, 720), (192, 128)), ((480, 640), (160, 192)), ((9, 9), (192, 192))]
+)
+def test_a_wide_picture_gets_a_wide_canvas(size: tuple[int, int], canvas: tuple[int, int]) -> None:
+    assert close_canvas(*size, 192) == canvas
+
+
+@pytest.mark.parametrize(("height", "width"), [(720, 1280), (1280, 720), (600, 800), (540, 1280)])
+def test_a_face_at_the_border_of_any_canvas_is_where_it_is(height: int, width: int, portrait: np.ndarray, detector: BlazeFace) -> None:
+    picture = np.full((height, width, 3), 90, np.uint8)
+    picture[:512, -512:] = portrait
+    (face, *_) = detector.detect(picture)
+    np.testing.assert_allclose(face.keypoints[:2], EYES + [width - 512, 0], atol=16)  # a face is 90 pixels here, and the square is off by up to 16, too
+
+
 def test_anchors_are_the_centres_of_cells_row_by_row():
-    anchors = anchor_centres(8, [(4, 2), (8, 1)])
+    np.testing.assert_array_equal(anchor_centres(4, 8, [(4, 1)]), [[2, 2], [6, 2]])
+    anchors = anchor_centres(8, 8, [(4, 2), (8, 1)])
     np.testing.assert_array_equal(anchors, [[2, 2], [2, 2], [6, 2], [6, 2], [2, 6], [2, 6], [6, 6], [6, 6], [4, 4]])
 
 

@@ -64,11 +64,19 @@ def test_every_model_takes_bytes_and_any_batch(name):
     assert isinstance(image.shape[0], str)
     assert image.shape[3] == 3
     rng = np.random.default_rng(1)
-    batch = rng.integers(0, 256, (3, *image.shape[1:]), np.uint8)
+    shape = embedded_models()[name].usual_shape or (1, *image.shape[1:])
+    batch = rng.integers(0, 256, (3, *shape[1:]), np.uint8)
     together = session.run({"image": batch})
     alone = session.run({"image": batch[1:2]})
     for key, value in alone.items():
         np.testing.assert_allclose(together[key][1:2], value, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(("height", "width"), [(128, 192), (192, 128), (160, 192), (32, 64)])
+def test_the_detector_of_free_size_gives_an_anchor_for_every_cell_of_four_pixels(height, width):
+    result = open_session(embedded_model("face_detection_full_range_sparse")).run({"image": np.zeros((2, height, width, 3), np.uint8)})
+    assert result["logits"].shape == (2, height * width // 16)
+    assert result["boxes"].shape == (2, height * width // 16, 16)
 
 
 @pytest.mark.parametrize("model", embedded_models().values(), ids=lambda model: model.name)

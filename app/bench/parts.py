@@ -21,6 +21,7 @@ import numpy as np
 from app.report import machine, versions
 from engines.align import five_of_mesh, similarity, template
 from engines.detect import detectors
+from engines.detect.blazeface import close_canvas
 from engines.device.host import HostDevice
 from engines.identity.photo import open_photo
 from engines.landmarks.facemesh import FaceMesh, roi_from_points
@@ -204,8 +205,8 @@ def _networks() -> list[Task]:
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     tasks: list[Task] = []
-    for model, side in (("face_landmark", 192), ("face_detection_full_range_sparse", 192)):
-        path, feeds = embedded_model(model), {"image": np.zeros((1, side, side, 3), np.uint8)}
+    for model, size in (("face_landmark", (192, 192)), ("face_detection_full_range_sparse", close_canvas(720, 1280, 192))):
+        path, feeds = embedded_model(model), {"image": np.zeros((1, *size, 3), np.uint8)}
         bare = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         tasks.append((f"{model} bare", partial(bare.run, None, feeds)))
         tasks.append((f"{model} through the layer", partial(open_session(path).run, feeds)))

@@ -96,7 +96,7 @@ def model_at(path: Path, family: str | None = None) -> ModelFile | None:
 
 def missing_shapes(path: Path, graph: Graph, given: Shapes, family: str | None = None) -> Shapes:
     """What is missing in ``given`` of inputs whose file leaves sizes open: the shape that the model's family gives them when it looks
-    at one face of a square picture. Nothing for a model of no family.
+    at one face of a square picture, or what is on record of a model that ships with the program. Nothing for others.
 
     ``graph``: that of ``path``. Raises ``ModelError`` as ``model_at`` does.
     """
@@ -112,7 +112,7 @@ def missing_shapes(path: Path, graph: Graph, given: Shapes, family: str | None =
 def _shapes_heard(path: Path, family: str | None) -> Shapes:
     model = model_at(path, family)
     if model is None:
-        return {}
+        return _shape_on_record(path)
     kind, eavesdropper = families[model.family].kind, _Eavesdropper(model.graph)
     part = families[model.family].open(model, _LoneKit(eavesdropper))
     try:
@@ -120,6 +120,17 @@ def _shapes_heard(path: Path, family: str | None) -> Shapes:
     except _Overheard as heard:
         return heard.shapes
     return {}
+
+
+def _shape_on_record(path: Path) -> Shapes:
+    """Of the input of an embedded model."""
+    from engines.store.embedded import embedded_models
+    from engines.store.graph import read_graph
+    from engines.store.shelf import sha256_of
+
+    digest = sha256_of(path)
+    shapes = [model.usual_shape for model in embedded_models().values() if model.sha256 == digest and model.usual_shape]
+    return {read_graph(path).inputs[0].name: shape for shape in shapes}
 
 
 def _overheard(model: ModelFile, session: Session, crops: np.ndarray | None, shapes: Shapes) -> Feeds:

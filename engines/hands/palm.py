@@ -44,7 +44,7 @@ class PalmDetector:
     def __init__(self) -> None:
         """Raises ``ModelError`` when the embedded model is missing or damaged."""
         self._session = open_session(embedded_model(MODEL))
-        self._anchors = anchor_centres(SIDE, LAYERS)
+        self._anchors = anchor_centres(SIDE, SIDE, LAYERS)
 
     @property
     def networks(self) -> dict[str, Session]:
@@ -53,8 +53,8 @@ class PalmDetector:
 
     def detect(self, image: np.ndarray) -> list[Palm]:
         """``image``: uint8 [H, W, 3] BGR. Palms by falling score."""
-        box = letterbox(image, SIDE)
-        result = self._session.run({"image": box.square[None]})
+        box = letterbox(image, SIDE, SIDE)
+        result = self._session.run({"image": box.pixels[None]})
         raw, logits = result["boxes"][0], result["logits"][0]
         chosen = np.flatnonzero(logits > math.log(SCORE_MIN / (1 - SCORE_MIN)))
         if not len(chosen):

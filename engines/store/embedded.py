@@ -19,13 +19,18 @@ class EmbeddedModel:
     path: Path
     sha256: str
     licence: str
+    usual_shape: tuple[int, ...] = ()
+    """Of its input, where the file leaves sizes open: what an engine is built for. Empty where it does not."""
 
 
 def embedded_models() -> dict[str, EmbeddedModel]:
     """All of them, by name, as ``assets/models/models.toml`` lists them."""
     folder = Path(str(files("assets") / "models"))
     table = tomllib.loads((folder / "models.toml").read_text(encoding="utf-8"))
-    return {name: EmbeddedModel(name, folder / entry["file"], entry["sha256"], table["licence"]) for name, entry in table["models"].items()}
+    return {
+        name: EmbeddedModel(name, folder / entry["file"], entry["sha256"], table["licence"], tuple(entry.get("usual_shape", ())))
+        for name, entry in table["models"].items()
+    }
 
 
 def embedded_model(name: str) -> Path:
