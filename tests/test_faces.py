@@ -115,7 +115,7 @@ def test_a_face_at_the_border_of_any_canvas_is_where_it_is(height: int, width: i
     picture = np.full((height, width, 3), 90, np.uint8)
     picture[:512, -512:] = portrait
     (face, *_) = detector.detect(picture)
-    np.testing.assert_allclose(face.keypoints[:2], EYES + [width - 512, 0], atol=16)  # a face is 90 pixels here, and the square is off by up to 16, too
+    np.testing.assert_allclose(face.keypoints[:2], EYES + [width - 512, 0], atol=16)  # by so much it is off in the square, too
 
 
 def test_anchors_are_the_centres_of_cells_row_by_row():
