@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from engines.device.cuda_probe import current_gpu
 from engines.device.cuda_runtime import CudaCalls, SideStream, cuda_runtime
 from engines.device.memory import CUDA, HOST, Place
 from engines.errors import CacheError, DeviceError, DeviceMemoryError, ModelError
-from engines.session import Runtime, TensorSpec, fitting, register_runtime, warm_up
+from engines.session import Runtime, Sizes, TensorSpec, fitting, register_runtime, warm_up
 
 DTYPES = {
     "tensor(float)": np.float32,
@@ -83,8 +84,9 @@ PROVIDERS = {
 class OrtSession:
     """One model on one provider. Not thread-safe: one thread at a time."""
 
-    def __init__(self, path: Path, *, threads: int = 1, provider: str = CPU) -> None:
-        """``threads``: how many the model may use on the processor.
+    def __init__(self, path: Path, *, threads: int = 1, provider: str = CPU, sizes: Sizes = MappingProxyType({})) -> None:
+        """``threads``: how many the model may use on the processor. ``sizes``: as ``engines.session.open_session`` takes them; a dimension
+        that the file does not have is no fault.
 
         Raises ``ModelError`` for a file that is missing or no model, ``DeviceError`` when ONNX Runtime does not use ``provider``,
         ``DeviceMemoryError`` where that has no memory left.
@@ -98,8 +100,8 @@ class OrtSession:
             side = _side_stream() if provider == ON_CUDA else None
             if side is not None:
                 undo.callback(side.close)
-            session = _open_cached(path, threads) if provider == CPU and _is_worth_caching(path) else None
-            session = session or _open(_given(path), str(path), _options(threads), provider, side)
+            session = _open_cached(path, threads) if provider == CPU and not sizes and _is_worth_caching(path) else None
+            session = session or _open(_given(path), str(path), _options(threads, sizes=sizes), provider, side)
             self._take(session, path.name, provider, max(size, _resident_bytes() - before), taken, side)
             undo.pop_all()
 
@@ -258,8 +260,10 @@ def _named(tensors: Iterable[tuple[str, np.dtype, tuple[int | str, ...]]]) -> st
     return ", ".join(f"{name} {dtype}[{', '.join(map(str, shape))}]" for name, dtype, shape in tensors) or "nothing"
 
 
-def _options(threads: int, *, is_optimised: bool = False) -> ort.SessionOptions:
+def _options(threads: int, *, is_optimised: bool = False, sizes: Sizes = MappingProxyType({})) -> ort.SessionOptions:
     options = ort.SessionOptions()
+    for name, size in sizes.items():
+        options.add_free_dimension_override_by_name(name, size)
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -340,11 +344,11 @@ def _provider_needs(provider: str) -> str:
 
 
 def _opener(name: str) -> Callable[..., OrtSession]:
-    def open_on_provider(path: Path, *, threads: int = 1) -> OrtSession:
+    def open_on_provider(path: Path, *, threads: int = 1, sizes: Sizes = MappingProxyType({})) -> OrtSession:
         why = _problem(name)
         if why:
             raise DeviceError(f"the runtime {name} was asked for: {why}")
-        return OrtSession(path, threads=threads, provider=PROVIDERS[name].name)
+        return OrtSession(path, threads=threads, provider=PROVIDERS[name].name, sizes=sizes)
 
     return open_on_provider
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -87,7 +88,10 @@ class RunsNetworks(Protocol):
 
 
 OpenSession = Callable[..., Session]
-"""``open(path, *, threads) -> Session``; raises ``ModelError``, and ``DeviceError`` where the runtime cannot work here."""
+"""``open(path, *, threads, sizes) -> Session``; raises ``ModelError``, and ``DeviceError`` where the runtime cannot work here."""
+
+Sizes = Mapping[str, int]
+"""Dimension that a model's file leaves open, by its name there → what it always is."""
 
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -160,8 +164,10 @@ def register_runtime(name: str, runtime: Runtime) -> None:
     runtimes.register(name)(runtime)
 
 
-def open_session(path: Path, *, runtime: str = "ort", threads: int = 1) -> Session:
+def open_session(path: Path, *, runtime: str = "ort", threads: int = 1, sizes: Sizes = MappingProxyType({})) -> Session:
     """Opens a model file. ``threads``: how many the model may use; one leaves the other cores to the rest of the line.
+
+    ``sizes``: for which the graph may be optimised, and which every run then has; runtimes whose engines have their own need none.
 
     ``runtime``: a registered name; never another one in its place. Raises ``ModelError`` for a file that is missing or no model and for a
     runtime nobody knows, ``DeviceError`` naming what is missing when the runtime cannot work on this machine.
@@ -170,7 +176,7 @@ def open_session(path: Path, *, runtime: str = "ort", threads: int = 1) -> Sessi
         known = runtimes[runtime]
     except KeyError as error:
         raise ModelError(error.args[0]) from None
-    return known.open(path, threads=threads)
+    return known.open(path, threads=threads, sizes=sizes)
 
 
 def runtime_order(asked: str, known: Registry[Runtime] = runtimes) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from engines.device.cuda_probe import find_gpus
 from engines.device.cuda_runtime import CudaCalls, cuda_runtime
 from engines.device.memory import CUDA, Place
 from engines.errors import DeviceError, DeviceMemoryError, EngineError, ModelError
-from engines.session import Runtime, Shapes, TensorSpec, fitting, register_runtime, warm_up
+from engines.session import Runtime, Shapes, Sizes, TensorSpec, fitting, register_runtime, warm_up
 from engines.unfinished import write_whole
 
 if TYPE_CHECKING:
@@ -336,7 +336,8 @@ def _is_proven(entry: Entry) -> bool:
 
 
 def _opener(runtime: str) -> Callable[..., TensorRtSession]:
-    def open_model(path: Path, *, threads: int = 1) -> TensorRtSession:  # threads: of the processor, which does nothing here
+    # threads are of the processor, which does nothing here; sizes are the engine's own
+    def open_model(path: Path, *, threads: int = 1, sizes: Sizes | None = None) -> TensorRtSession:
         why = problem(runtime)
         if why:
             raise DeviceError(f"the runtime {runtime} was asked for: {why}")

@@ -22,7 +22,7 @@ from engines.build.child import Progress, run_in_child
 from engines.build.service import BuildOptions, verify_file
 from engines.family import ModelFile
 from engines.ort import OrtSession
-from engines.session import Runtime, Shapes, register_runtime
+from engines.session import Runtime, Shapes, Sizes, register_runtime
 
 Report = Callable[[Progress], None]
 
@@ -76,7 +76,7 @@ def _spoil(path: Path) -> None:
     onnx.save(model, path)
 
 
-def _open(path: Path, *, threads: int = 1) -> KeptSession:
+def _open(path: Path, *, threads: int = 1, sizes: Sizes | None = None) -> KeptSession:
     return KeptSession(kept(path), threads=threads)
 
 

@@ -118,6 +118,16 @@ def test_a_face_at_the_border_of_any_canvas_is_where_it_is(height: int, width: i
     np.testing.assert_allclose(face.keypoints[:2], EYES + [width - 512, 0], atol=16)  # by so much it is off in the square, too
 
 
+def test_a_camera_that_changes_its_shape_is_followed(portrait: np.ndarray, detector: BlazeFace) -> None:
+    """The network is open for one shape, and for the next one that comes."""
+    for height, width in [(512, 910), (910, 512), (512, 683), (512, 910)]:
+        picture = np.full((height, width, 3), 90, np.uint8)
+        picture[:512, :512] = portrait
+        (face, *_) = detector.detect(picture)
+        np.testing.assert_allclose(face.keypoints[:2], EYES, atol=12)
+        assert list(detector.networks) == ["face_detection_full_range_sparse"]
+
+
 def test_anchors_are_the_centres_of_cells_row_by_row():
     np.testing.assert_array_equal(anchor_centres(4, 8, [(4, 1)]), [[2, 2], [6, 2]])
     anchors = anchor_centres(8, 8, [(4, 2), (8, 1)])

@@ -121,6 +121,15 @@ def test_warm_up_runs_at_batch_one(doubler):
     assert session.memory_bytes >= doubler.stat().st_size
 
 
+def test_a_size_that_is_said_is_fixed_and_one_that_is_not_there_is_no_fault(doubler):
+    name = next(size for size in open_session(doubler).inputs[0].shape if isinstance(size, str))
+    session = open_session(doubler, sizes={name: 3, "nobody": 7})
+    (spec,) = session.inputs
+    assert spec.shape[0] == 3
+    feed = np.ones((3, *map(int, spec.shape[1:])), spec.dtype)
+    np.testing.assert_array_equal(*[each.run({spec.name: feed})[session.outputs[0].name] for each in (session, open_session(doubler))])
+
+
 def test_a_model_in_memory_runs_too(doubler):
     session = OrtSession.from_bytes(doubler.read_bytes(), "doubler")
     np.testing.assert_array_equal(session.run({"value": np.ones((1, 3), np.float32)})["twice"], np.full((1, 3), 2))
@@ -133,7 +142,7 @@ def three():
     """Runtimes a (lacks something), b and c."""
     known: Registry[Runtime] = Registry("runtime")
     for name, why in (("a", "no GPU"), ("b", ""), ("c", "")):
-        known.register(name)(Runtime(lambda path, *, threads: None, lambda why=why: why))
+        known.register(name)(Runtime(lambda path, *, threads, sizes: None, lambda why=why: why))
     return known
 
 

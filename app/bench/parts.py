@@ -202,14 +202,17 @@ def _networks() -> list[Task]:
     """The embedded networks bare and through ``engines.session``: the difference is what the layer costs."""
     import onnxruntime as ort
 
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
     tasks: list[Task] = []
     for model, size in (("face_landmark", (192, 192)), ("face_detection_full_range_sparse", close_canvas(720, 1280, 192))):
         path, feeds = embedded_model(model), {"image": np.zeros((1, *size, 3), np.uint8)}
+        sizes = dict(zip(("N", "height", "width"), feeds["image"].shape, strict=False))
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        for name, length in sizes.items():
+            options.add_free_dimension_override_by_name(name, length)
         bare = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         tasks.append((f"{model} bare", partial(bare.run, None, feeds)))
-        tasks.append((f"{model} through the layer", partial(open_session(path).run, feeds)))
+        tasks.append((f"{model} through the layer", partial(open_session(path, sizes=sizes).run, feeds)))
     return tasks
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 
 import cv2
 import numpy as np
@@ -22,8 +21,8 @@ is shown unswapped. What else this lets in is refused by FaceMesh (``engines.lan
 OVERLAP_MAX = 0.3
 """Two boxes with a higher intersection over union are one face."""
 
-ANCHORS_KEPT = 4
-"""For so many sizes of the canvas; a line sees one, a gallery's photos few."""
+USUAL_PICTURE = (720, 1280)
+"""Height and width of what is expected before the first picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +83,12 @@ def anchor_centres(height: int, width: int, layers: Sequence[tuple[int, int]]) -
 class BlazeFace:
     """Six keypoints a face: viewer's left eye, right eye, nose tip, mouth, left ear, right ear."""
 
-    def __init__(self, model: str, side: int, layers: Sequence[tuple[int, int]]) -> None:
-        """``side``: of the square that the network was trained on, pixels; where its file leaves the size open it is given no bars."""
-        self._model = model
-        self._session = open_session(embedded_model(model))
-        self._side = side
-        self._is_square = all(isinstance(size, int) for size in self._session.inputs[0].shape[1:3])
-        self._anchors = lru_cache(ANCHORS_KEPT)(partial(anchor_centres, layers=layers))
+    def __init__(self, model: str, side: int, layers: Sequence[tuple[int, int]], *, has_free_size: bool = False) -> None:
+        """``side``: of the square that the network was trained on, pixels. ``has_free_size``: whether its file leaves the size open; the
+        network is then given no bars, and opened for the one size that the pictures have."""
+        self._model, self._path = model, embedded_model(model)
+        self._side, self._layers, self._has_free_size = side, layers, has_free_size
+        self._open_for(self._canvas(*USUAL_PICTURE))
 
     @property
     def networks(self) -> dict[str, Session]:
@@ -99,10 +97,22 @@ class BlazeFace:
 
     def detect(self, image: np.ndarray) -> list[Detection]:
         height, width = image.shape[:2]
-        canvas = (self._side, self._side) if self._is_square else close_canvas(height, width, self._side)
+        canvas = self._canvas(height, width)
+        if canvas != self._opened_for:
+            self._session.close()
+            self._open_for(canvas)
         box = letterbox(image, *canvas)
         result = self._session.run({"image": box.pixels[None]})
         return self._decode(box, result["boxes"][0], result["logits"][0])
+
+    def _canvas(self, height: int, width: int) -> tuple[int, int]:
+        return close_canvas(height, width, self._side) if self._has_free_size else (self._side, self._side)
+
+    def _open_for(self, canvas: tuple[int, int]) -> None:
+        """For one size the network is a twelfth faster than for any, and is opened for another in 12 ms."""
+        sizes = dict(zip(("N", "height", "width"), (1, *canvas), strict=True)) if self._has_free_size else {}
+        self._session = open_session(self._path, sizes=sizes)
+        self._opened_for, self._anchors = canvas, anchor_centres(*canvas, self._layers)
 
     def _decode(self, box: Letterbox, raw: np.ndarray, logits: np.ndarray) -> list[Detection]:
         """``raw``: [anchors, 16] centre, size and six keypoints, in pixels of the canvas from the anchor's centre."""
@@ -111,7 +121,7 @@ class BlazeFace:
         if not len(chosen):
             return []
         scores = 1 / (1 + np.exp(-logits[chosen].astype(np.float64)))
-        anchors = self._anchors(*box.pixels.shape[:2])[chosen]
+        anchors = self._anchors[chosen]
         centres, sizes = raw[chosen, :2] + anchors, raw[chosen, 2:4]
         keypoints = raw[chosen, 4:].reshape(-1, 6, 2) + anchors[:, None]
         corners = np.concatenate([centres - sizes / 2, sizes], 1)
@@ -129,7 +139,7 @@ class BlazeFace:
 @detectors.register("blazeface-full")
 def full_range() -> BlazeFace:
     """For a whole scene; some 1.4 ms for a picture of 16:9."""
-    return BlazeFace("face_detection_full_range_sparse", 192, [(4, 1)])
+    return BlazeFace("face_detection_full_range_sparse", 192, [(4, 1)], has_free_size=True)
 
 
 @detectors.register("blazeface-short")
