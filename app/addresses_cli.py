@@ -6,14 +6,13 @@ import sys
 from typing import Annotated
 
 import cyclopts
-from cyclopts import Parameter
 
 from app import console
 from app.errors import UsageError
+from app.parameters import Switch
 
 addresses = cyclopts.App(name="addresses", help="Keeps addresses to stream to by name, their keys in the system's keyring.")
 
-Switch = Parameter(negative="")
 
 LINE_MAX = 4096
 """Letters of an address: longer is something else."""

@@ -13,13 +13,13 @@ from app import console, told
 from app.errors import UsageError
 from app.face_options import FaceOptions, Whole
 from app.live_options import usage
+from app.parameters import ReportFile, Switch
 from app.settings import InputSettings, LookSettings, OutputSettings, RunSettings, Settings, SourceSettings, parse_bitrate
 from engines.device.kinds import split_names
 
 bench = cyclopts.App(name="bench", help="Measures the line, and judges a swapper.")
 
 Many = Parameter(consume_multiple=True)
-Switch = Parameter(negative="")
 
 DEFAULT_FACE = FaceOptions()
 
@@ -135,7 +135,7 @@ def bench_quality(
     *,
     clips: Path,
     sources: Path,
-    report: Path | None = None,
+    report: ReportFile = None,
     sheets: Path | None = None,
     face: FaceOptions = DEFAULT_FACE,
     max_pairs: int | None = None,
@@ -180,7 +180,7 @@ def bench_start(
     runs: int = 5,
     source: Path | None = None,
     face: FaceOptions = DEFAULT_FACE,
-    report: Path | None = None,
+    report: ReportFile = None,
     json: Annotated[bool, Switch] = False,
 ) -> int:
     """Times the way from the start of the program to the first picture, in fresh processes.
@@ -208,7 +208,7 @@ def bench_start(
 
 
 @bench.command(name="gui")
-def bench_gui(*, seconds: float = 20.0, report: Path | None = None, json: Annotated[bool, Switch] = False) -> int:
+def bench_gui(*, seconds: float = 20.0, report: ReportFile = None, json: Annotated[bool, Switch] = False) -> int:
     """Measures what the window costs at 720p30: how soon it is there, what the preview takes from the line, its share of a core.
 
     Parameters
@@ -237,7 +237,7 @@ def bench_gui(*, seconds: float = 20.0, report: Path | None = None, json: Annota
 
 
 @bench.command(name="parts")
-def bench_parts(*, rounds: int = 200, report: Path | None = None, json: Annotated[bool, Switch] = False) -> int:
+def bench_parts(*, rounds: int = 200, report: ReportFile = None, json: Annotated[bool, Switch] = False) -> int:
     """Times every part on one thread: the models, the mesh swap, a neural swap outside of its network, the runtime layer.
 
     Parameters
@@ -267,7 +267,7 @@ def bench_lanes(
     lanes: tuple[int, ...] = (1, 2),
     ms: float = 60.0,
     frames: int = 60,
-    report: Path | None = None,
+    report: ReportFile = None,
     json: Annotated[bool, Switch] = False,
 ) -> int:
     """What several lanes gain: the real line over simulated devices, which take a declared time for each picture.

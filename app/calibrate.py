@@ -20,6 +20,7 @@ from app.settings import InputSettings, LookSettings, Settings
 from engines.build.crops import CROPS_MIN, SIDE, Framing, crop_of, crops_folder
 from engines.errors import ModelError
 from engines.family import Kind, families
+from engines.folders import written_path
 from engines.landmarks.facemesh import FaceMesh
 from engines.store import embedded_models
 from engines.wording import counted
@@ -148,7 +149,7 @@ def _view(model: str) -> tuple[str, Crop]:
     from engines.store.identify import identify
     from engines.store.shelf import Shelf
 
-    path, shelf = Path(model).expanduser(), Shelf()
+    path, shelf = written_path(model), Shelf()
     if path.is_file():
         kind, name = Kind(identify(path, load_catalog(), families).kind), str(path)
     elif shelf.matches(model):

@@ -28,6 +28,7 @@ from app.faces_cli import faces, photos_of
 from app.gui import Opening
 from app.live_options import CONTROL_PORT, FIRST_FREE, asks_for_nothing, input_settings, streams_of, usage, virtual_camera_setting
 from app.models_cli import models
+from app.parameters import Switch
 from app.people_options import PeopleOptions
 from app.preset_options import fill_from_preset
 from app.presets_cli import presets
@@ -61,7 +62,6 @@ app.command(addresses)
 app.command(ctl)
 
 Many = Parameter(consume_multiple=True)
-Switch = Parameter(negative="")
 
 DEFAULT_CAMERA = CameraOptions()
 DEFAULT_FACE = FaceOptions()

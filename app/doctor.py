@@ -18,11 +18,14 @@ from typing import Any, cast
 import av.error
 from av.video.codeccontext import VideoCodecContext
 
+from app.folders import config_folder, data_folder
 from app.report import versions
 from engines.device.cuda_probe import find_gpus
 from engines.device.kinds import problem
-from engines.errors import ModelError
+from engines.errors import FolderError, ModelError
+from engines.folders import cache_folder
 from engines.store import embedded_models, verify
+from engines.store.shelf import default_folder
 from rt.capture.camera import list_cameras
 from rt.sinks.virtual_camera import DRIVERS
 from rt.sinks.virtual_devices import FOLDER, virtual_devices
@@ -171,8 +174,30 @@ def _srt() -> list[Finding]:
     return [Finding("SRT", State.OK, f"through {program}")]
 
 
+def _folders() -> list[Finding]:
+    """The user's own, whether they are there yet or not."""
+    folders = {"settings": config_folder, "photos": data_folder, "models": default_folder, "cache": cache_folder}
+    troubles = [trouble for what, folder in folders.items() if (trouble := _trouble_with(what, folder)) is not None]
+    return troubles or [Finding("folders", State.OK, "settings, photos, models and the cache can be kept")]
+
+
+def _trouble_with(what: str, folder: Callable[[], Path]) -> Finding | None:
+    try:
+        place = folder()
+        nearest = next(near for near in (place, *place.absolute().parents) if near.exists())
+    except (FolderError, OSError) as error:  # absolute() has none in a folder that is gone
+        return Finding(f"folder for {what}", State.MISSING, str(error), "give one that can be written", personal=True)
+    if nearest.is_dir() and os.access(nearest, os.W_OK):
+        return None
+    text = f"{nearest} cannot be written" if nearest.is_dir() else f"{nearest} is no folder"
+    return Finding(f"folder for {what}", State.MISSING, text, "give ffrt a folder of your own", personal=True)
+
+
 def _disk() -> list[Finding]:
-    free_gb = shutil.disk_usage(Path.cwd()).free / 1e9
+    try:
+        free_gb = shutil.disk_usage(Path.cwd()).free / 1e9
+    except OSError as error:  # the folder was deleted meanwhile, or its disk is gone
+        return [Finding("disk", State.WARNING, f"this folder is gone ({error.strerror})", "change to one that is there", plain=True)]
     text = f"{free_gb:.1f} GB free in this folder"
     if free_gb < 2:
         return [Finding("disk", State.WARNING, text, "a recording at 720p takes about 1 GB an hour; free some space")]
@@ -193,6 +218,7 @@ PROBES: tuple[Callable[[], list[Finding]], ...] = (
     _gpu,
     _heic,
     _srt,
+    _folders,
     _disk,
 )
 """In the order in which they are shown."""

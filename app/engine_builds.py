@@ -119,7 +119,7 @@ def model_path(text: str) -> Path:
     a file is of that fits several. Raises ``ModelError``."""
     if text in embedded_models():
         return embedded_model(text)
-    path = _family_and_path(text)[1]
+    path = family_and_path(text, families)[1]
     if path.is_file():
         return path
     shelf = Shelf()
@@ -130,16 +130,11 @@ def model_path(text: str) -> Path:
 
 def model_name(text: str) -> str:
     """What the model is called that a person calls ``text``: for the folder of its crops. Raises ``ModelError`` where two are called so."""
-    path = _family_and_path(text)[1]
+    path = family_and_path(text, families)[1]
     if path.is_file():
         return path.stem
     shelf = Shelf()
     return shelf.find(text).name if shelf.matches(text) else text
-
-
-def _family_and_path(text: str) -> tuple[str | None, Path]:
-    family, path = family_and_path(text, families)
-    return family, path.expanduser()
 
 
 def options_of(request: Request) -> BuildOptions:
@@ -162,7 +157,7 @@ def options_of(request: Request) -> BuildOptions:
         optimization_level=level,
         memory_bytes=None if request.memory_mb is None else request.memory_mb * 1_000_000,
         trial=Trial(
-            family=_family_and_path(request.model)[0],
+            family=family_and_path(request.model, families)[0],
             crops=recorded_crops(model_name(request.model)) if request.crops is None else read_crops(request.crops),
             framing=request.framing or FRAMINGS.get(request.model, Framing.FACE),
             pixels=None if request.pixels is None else _pixels(request.pixels),

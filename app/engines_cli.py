@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from app import console
 from app.errors import UsageError
+from app.parameters import Switch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 engines = cyclopts.App(name="engines", help="Builds engines for GPUs, and proves them against fp32.")
 
-Switch = Parameter(negative="")
 Precision = Literal["fp32", "fp16", "int8", "fp8"]
 Runtime = Literal["rtx", "tensorrt"]
 Shows = Literal["face", "eye", "scene"]

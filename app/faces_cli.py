@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import cyclopts
-from cyclopts import Parameter
 
 from app import console
 from app.errors import GalleryError, UsageError
+from app.parameters import Switch
 
 if TYPE_CHECKING:
     from app.gallery import Identity
 
 faces = cyclopts.App(name="faces", help="Keeps photos of faces by name, to be worn with `ffrt --source NAME`.")
 
-Switch = Parameter(negative="")
 
 
 @faces.command(name="list")

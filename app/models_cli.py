@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import cyclopts
-from cyclopts import Parameter
 
 from app import console
 from app.errors import UsageError
+from app.parameters import Switch
 
 if TYPE_CHECKING:
     from app.models import Offer
 
 models = cyclopts.App(name="models", help="Lists, fetches and keeps models beyond those that ship with ffrt.")
 
-Switch = Parameter(negative="")
 
 INTERRUPTED = 130
 """The exit status of a command that Ctrl-C ended, as shells have it."""

@@ -27,7 +27,7 @@ def check_places(settings: Settings) -> None:
         _refuse(record, "--record", read)
     if report is not None:
         _refuse(report, "--report", {**read, "the recording": [] if record is None else [record]})
-        _check_report(report)
+        check_report(report)
 
 
 def check_photos(source: SourceSettings) -> None:
@@ -62,13 +62,21 @@ def _is_same(one: Path, other: Path) -> bool:
         return os.path.abspath(one) == os.path.abspath(other)
 
 
-def _check_report(path: Path) -> None:
+def check_report(path: Path) -> None:
+    """Raises ``UsageError`` for a place where no report can be written, or where one would be written over something else."""
+    if str(path) == "-":
+        raise UsageError("--report - was given; it takes a file, and --json prints the report to the terminal")
     if path.is_dir():
         raise UsageError(f"--report {path} was given, which is a folder; give a file, as in {path / 'report.json'}")
     if path.is_file() and not _is_json(path):
         raise UsageError(f"--report {path} was given, which is there and no report; give another file, that one would be lost")
-    folder = next(folder for folder in path.absolute().parents if folder.exists())
-    if not os.access(folder, os.W_OK):
+    if path.exists() and not path.is_file():
+        raise UsageError(f"--report {path} was given, which is no file; give the name of one")
+    try:
+        folder = next(folder for folder in path.absolute().parents if folder.exists())
+    except OSError as error:
+        raise UsageError(f"--report {path} was given, and the folder of the terminal is gone; give a whole path") from error
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise UsageError(f"--report {path} was given, and {folder} cannot be written; give a file in a folder that can be")
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from app import console
 from app.camera_options import CameraOptions
 from app.face_options import LookOptions, Whole
+from app.parameters import Switch
 from app.people_options import PeopleOptions
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 presets = cyclopts.App(name="presets", help="Keeps looks by name, to be used with `ffrt --preset NAME`.")
 
-Switch = Parameter(negative="")
 Many = Parameter(consume_multiple=True)
 
 DEFAULT_CAMERA = CameraOptions()

@@ -7,6 +7,7 @@ EngineError
 ├── BuildError           an engine could not be built
 │   └── BuildCancelled   …because it was called off
 ├── CacheError           the folder of built engines cannot be used
+├── FolderError          a folder of the user's is no place at all
 ├── DeviceError          the device cannot do what was asked
 │   └── DeviceMemoryError  …because it has no memory left
 └── PhotoError           a source photo cannot be used
@@ -44,6 +45,10 @@ class BuildCancelled(BuildError):
 
 class CacheError(EngineError):
     """The folder of built engines cannot be written or read."""
+
+
+class FolderError(EngineError):
+    """What the environment, or the system, says of a folder of the user's is no place."""
 
 
 class DeviceError(EngineError):

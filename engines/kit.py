@@ -13,6 +13,7 @@ from engines.align import Aligner, MeshAligner
 from engines.build.parity import refuse_half_swapper
 from engines.errors import ModelError
 from engines.family import Family, Kind, ModelFile
+from engines.folders import written_path
 from engines.parking import ParkedSession
 from engines.registry import Registry
 from engines.session import ModelUse, RuntimeChoice, Session, Shapes, choose_runtime, open_session, runtime_order, runtimes
@@ -148,7 +149,7 @@ class ModelKit:
     def _check_prefix(self, kind: Kind, asked: str) -> None:
         """Raises ``ModelError`` for a family before what is no file, and for what is no family before one that is."""
         before, colon, rest = asked.partition(":")
-        path = Path(rest).expanduser()
+        path = written_path(rest)
         if not colon or Path(asked).exists():
             return
         if before in list(self._families):
@@ -175,4 +176,4 @@ class ModelKit:
 def family_and_path(asked: str, families: Registry[Family]) -> tuple[str | None, Path]:
     """``simswap:mine.onnx`` says what a file is whose graph fits several families. ``C:\\mine.onnx`` is a path: C is no family."""
     family, colon, rest = asked.partition(":")
-    return (family, Path(rest).expanduser()) if colon and family in list(families) else (None, Path(asked).expanduser())
+    return (family, written_path(rest)) if colon and family in list(families) else (None, written_path(asked))

@@ -7,6 +7,7 @@ the open file), so that what is held by nobody can be told and taken away.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import tempfile
 import time
@@ -59,7 +60,8 @@ def sweep(folder: Path) -> None:
     """Takes away what processes that are gone left unfinished in ``folder``, which need not be there. Raises nothing."""
     for left in folder.glob(f".*{ENDING}"):
         with suppress(OSError):  # another sweeps too, or may not
-            if time.time() - left.stat().st_mtime > LEFT_S:
+            found = left.lstat()
+            if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > LEFT_S:  # a link, a pipe or a folder is none of ours
                 _take_away(left)
 
 

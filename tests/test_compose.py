@@ -164,3 +164,14 @@ def test_hair_on_the_seam_does_not_darken_the_face() -> None:
     patch = Patch(np.full((160, 160, 3), 150, np.uint8), soft_box(160).copy(), 20, 20)
     match_colours(frame, patch, Blending.SEAMLESS)
     assert np.abs(patch.pixels[80, 80].astype(int) - 150).max() <= 12
+
+
+def test_a_mirrored_view_is_refused_with_what_to_give_instead() -> None:
+    """It would have to be copied, and the copy be blended over."""
+    pixels = np.zeros((40, 40, 3), np.uint8)
+    patch = Patch(np.full((8, 8, 3), 200, np.uint8), np.full((8, 8), 255, np.uint8), 4, 4)
+    with pytest.raises(ValueError, match=r"side by side, as np\.ascontiguousarray makes them"):
+        blend(pixels[:, ::-1], patch)
+    assert not pixels.any()
+    blend(pixels[::-1], patch)  # rows may stand in any order
+    assert pixels[-5].any()

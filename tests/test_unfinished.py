@@ -152,3 +152,19 @@ def test_a_start_cleans_all_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert left_in(tmp_path) == []
     assert len(list(tmp_path.rglob("*.part"))) == 5
     assert Gallery().identities()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes among files")
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("elsewhere", path)], ids=["pipe", "folder", "link"])
+def test_what_is_no_file_is_let_be_and_holds_nobody_up(make, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere"
+    other.write_text("mine")
+    old = time.time() - 2 * LEFT_S
+    os.utime(other, (old, old))
+    strange = tmp_path / f".x-1{ENDING}"
+    make(strange)
+    os.utime(strange, (old, old), follow_symlinks=False)
+    write_whole(tmp_path / "new", lambda file: file.write(b"new"))
+    assert other.read_text() == "mine"
+    assert os.path.lexists(strange)
+    assert (tmp_path / "new").read_bytes() == b"new"

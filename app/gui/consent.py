@@ -6,18 +6,16 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from platformdirs import user_config_path
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
+from app.folders import config_folder
 from app.gui.words import tr
 from app.report import write_json
 
 
 def consent_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """In ``FFRT_CONFIG`` where it is set, else in the user's configuration folder of this system."""
-    chosen = environment.get("FFRT_CONFIG", "")
-    folder = Path(chosen).expanduser() if chosen else user_config_path("ffrt", appauthor=False)
-    return folder / "consent.json"
+    """Beside the settings. Raises ``FolderError``."""
+    return config_folder(environment) / "consent.json"
 
 
 WIDTH_PX, MARGIN_PX = 560, 36

@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 
 from engines.errors import ModelError
 from engines.family import Graph, ModelFile
+from engines.folders import chosen_folder
 from engines.session import TensorSpec
 from engines.unfinished import settle, sweep, unfinished, write_whole
 
@@ -254,10 +255,11 @@ class Shelf:
 
 
 def default_folder() -> Path:
-    """What FFRT_MODELS says, else ``models`` in the user's data."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    if named:
-        return Path(named).expanduser()
+    """What FFRT_MODELS says, else ``models`` in the user's data. Raises ``FolderError``."""
+    return chosen_folder(FOLDER_VARIABLE, _usual_folder)
+
+
+def _usual_folder() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("ffrt", appauthor=False) / "models"

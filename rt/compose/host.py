@@ -42,9 +42,14 @@ def _under(pixels: np.ndarray, patch: Patch) -> np.ndarray:
 def _rows(pixels: np.ndarray) -> np.ndarray:
     """uint8 [h, 3·w], a view of ``pixels`` [h, w, 3]: a processor takes 32 bytes at once where they stand in a row.
 
-    Raises ValueError where pixels of a row do not stand side by side.
+    Raises ValueError where pixels of a row do not stand side by side: in a mirrored view, say, which would have to be copied, and could not
+    be written to then.
     """
-    return pixels.reshape(len(pixels), -1, copy=False)
+    try:
+        return pixels.reshape(len(pixels), -1, copy=False)
+    except ValueError as error:
+        steps = f"a view with steps of {pixels.strides} bytes was given"
+        raise ValueError(f"{steps}; pixels of a row must stand side by side, as np.ascontiguousarray makes them") from error
 
 
 @compiled("void(uint8[:, :], uint8[:, ::1], uint8[:, ::1], int64)")

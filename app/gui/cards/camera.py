@@ -18,6 +18,7 @@ from app.gui.told import told
 from app.gui.words import tr
 from app.gui.worker import shown_error
 from app.settings import InputSettings, Settings
+from engines.folders import written_path
 from rt.address import HIDDEN, shown
 from rt.capture.camera import CameraInfo, CameraMode, list_cameras
 from rt.sinks.virtual_devices import virtual_devices
@@ -183,7 +184,7 @@ def typed(text: str) -> str:
     spec = text.strip()
     if len(spec) > 1 and spec[0] == spec[-1] and spec[0] in "'\"":
         spec = spec[1:-1]
-    return str(Path(spec).expanduser()) if spec.startswith("~") else spec
+    return str(written_path(spec)) if spec.startswith("~") else spec
 
 
 def mode_text(mode: CameraMode) -> str:
