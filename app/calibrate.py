@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from app import build
-from app.engine_builds import FRAMINGS, model_name
+from app.engine_builds import FRAMINGS, model_name, model_path
 from app.errors import AppError, UsageError
 from app.settings import InputSettings, LookSettings, Settings
 from engines.build.crops import CROPS_MIN, SIDE, Framing, crop_of, crops_folder
@@ -72,7 +72,9 @@ class CalibrationRequest:
 
 
 def consent(request: CalibrationRequest) -> str:
-    """What a person is told before the first picture is taken."""
+    """What a person is told before the first picture is taken. Raises ``UsageError`` and ``ModelError`` where none could be used."""
+    request.check()
+    model_path(request.model)
     return CONSENT.format(folder=request.out)
 
 

@@ -210,7 +210,7 @@ def test_what_means_nothing(change: dict[str, float], words: str, tmp_path: Path
 
 def test_a_model_that_is_not_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("engines", "calibrate", "nose", "--input", CAMERA, "--out", str(tmp_path / "crops"), "--yes") == 1
-    assert "neither a file nor a model" in capsys.readouterr().err
+    assert "neither a file nor" in capsys.readouterr().err
 
 
 def run(*arguments: str) -> int:
@@ -224,3 +224,8 @@ def run(*arguments: str) -> int:
         root.handlers[:] = handlers
         root.setLevel(level)
     return int(ended.value.code or 0)
+
+
+def test_nobody_is_asked_about_a_model_that_is_not_here() -> None:
+    with pytest.raises(ModelError, match="neither a file nor"):
+        consent(CalibrationRequest("nothing", InputSettings()))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from multiprocessing.context import SpawnProcess
 
 import psutil
 import pytest
@@ -152,3 +153,18 @@ def test_memory_has_a_cap() -> None:
     with pytest.raises(ModelError, match="damaged"):
         run_in_child(misunderstand)
     assert run_in_child(fill, 1_000_000, memory_bytes=600_000_000) == 1_000_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows starts no process with signals held")
+def test_ctrl_c_while_the_child_still_loads_python_is_the_parent_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal reaches both; a child that is only just started would end with a traceback."""
+    start = SpawnProcess.start
+
+    def start_and_interrupt(process: SpawnProcess) -> None:
+        start(process)
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGINT)
+
+    monkeypatch.setattr(SpawnProcess, "start", start_and_interrupt)
+    assert run_in_child(count, 2) != os.getpid()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ()), "the parent hears it again"

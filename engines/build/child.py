@@ -8,7 +8,8 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -60,7 +61,8 @@ def run_in_child(
     context = multiprocessing.get_context("spawn")  # a fork would copy the parent's threads half-way through their work
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_serve, args=(theirs, memory_bytes, task, args), name="ffrt-build", daemon=True)
-    process.start()
+    with _interrupts_held():
+        process.start()
     theirs.close()  # so that the pipe ends when the child does
     try:
         return _follow(process, ours, report, cancelled, memory_bytes)
@@ -118,10 +120,24 @@ def _last_words(exitcode: int | None, memory_bytes: int | None) -> str:
     return f"the process of the build ended {how} before it was done: {hint}"
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A child that starts meanwhile is deaf to Ctrl-C from its first instruction on: it reaches both processes, and while the child still
+    loads Python it would end it with a traceback. What came for this thread comes afterwards. Windows starts no process so."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(pipe: Connection, memory_bytes: int | None, task: Task, args: tuple[Any, ...]) -> None:
     """The child's whole life."""
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both processes; the parent is the one that decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is the one that decides
     _step_back()
     try:
         _limit_memory(memory_bytes)

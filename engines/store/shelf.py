@@ -212,7 +212,7 @@ class Shelf:
         free = shutil.disk_usage(self.folder).free
         if free < needed + SPARE_BYTES:
             raise ModelError(
-                f"{needed / 1e6:.0f} MB are needed in {self.folder} and {free / 1e6:.0f} MB are free; free some space, or name another "
+                f"{needed / 1e6:.1f} MB are needed in {self.folder} and {free / 1e6:.1f} MB are free; free some space, or name another "
                 f"folder in {FOLDER_VARIABLE}"
             )
 
