@@ -203,9 +203,11 @@ def _networks() -> list[Task]:
     import onnxruntime as ort
 
     tasks: list[Task] = []
-    for model, size in (("face_landmark", (192, 192)), ("face_detection_full_range_sparse", close_canvas(720, 1280, 192))):
-        path, feeds = embedded_model(model), {"image": np.zeros((1, *size, 3), np.uint8)}
-        sizes = dict(zip(("N", "height", "width"), feeds["image"].shape, strict=False))
+    height, width = close_canvas(720, 1280, 192)
+    opened_for = {"face_landmark": {}, "face_detection_full_range_sparse": {"N": 1, "height": height, "width": width}}
+    for model, sizes in opened_for.items():
+        shape = (1, sizes.get("height", 192), sizes.get("width", 192), 3)
+        path, feeds = embedded_model(model), {"image": np.zeros(shape, np.uint8)}
         options = ort.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         for name, length in sizes.items():
