@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QCoreApplication
 
 from app import doctor
-from app.gui.told import KNOWN, _forms, told
+from app.gui.told import KNOWN, _forms, told, told_reasons
 from app.gui.words import LANGUAGES, Words, read_words
 from rt.capture import open_spec
 from rt.capture.request import CaptureRequest
@@ -100,3 +100,24 @@ def test_what_a_real_input_says_is_known(language: str, tmp_path: Any) -> None:
         with pytest.raises(SourceError) as caught:
             source.open(threading.Event(), AudioBus())
         assert told(str(caught.value)) != str(caught.value), str(caught.value)
+
+
+def test_why_a_runtime_cannot_run_here_is_known(language: str) -> None:
+    from engines.session import AUTO_ORDER, choose_runtime, runtimes
+
+    problems = {name: runtimes[name].problem() for name in AUTO_ORDER if runtimes[name].problem()}
+    assert problems
+    assert [why for why in problems.values() if told(why) == why] == []
+    reasons = choose_runtime().reasons
+    assert reasons.count("not ") >= len(problems)
+    said = told_reasons(reasons)
+    assert all(read_words(language)["not {runtime}: {why}"].format(runtime=name, why=told(why)) in said for name, why in problems.items())
+
+
+def test_why_a_model_has_no_engine_is_known(language: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engines.tensorrt import find_engine
+
+    monkeypatch.setenv("FFRT_CACHE", str(tmp_path))
+    why = find_engine(ROOT / "assets/models/iris_landmark.onnx", "rtx", "1.7", "sm_89")[1]
+    assert "is built; run" in why
+    assert told(why) != why

@@ -90,7 +90,23 @@ DEVICES = (
     later("memory is tried again"),
 )
 
-KNOWN = (*CAMERA, *EXPOSURE, *DRIVER, *OUTPUT, *DEVICES)
+RUNTIMES = (
+    later("not {runtime}: {why}"),
+    later("the package tensorrt-rtx is not installed; run `pip install 'ffrt[engines]'`"),
+    later("the package tensorrt (10 or 11) is not installed; run `pip install tensorrt --extra-index-url https://pypi.nvidia.com`"),
+    later("no NVIDIA GPU and driver were found ({why}); install the driver, or choose another runtime"),
+    later(
+        "ONNX Runtime {version} as it is installed has no {device} (it has {others}); "
+        "install {package} in place of onnxruntime (it needs {needs})"
+    ),
+    later("no engine of {model} is built; run `{command}`"),
+    later("the engine of {model} at {precision} differs too much from fp32; build it at a higher precision"),
+    later("the engine of {model} is not proven yet; run `{command}` on this machine"),
+    later("embedded models always run on the processor: each takes it less than a way to a GPU and back"),
+)
+"""Why something does not run where it would run faster."""
+
+KNOWN = (*CAMERA, *EXPOSURE, *DRIVER, *OUTPUT, *DEVICES, *RUNTIMES)
 """Those with more fixed words stand before those that would fit too."""
 
 
@@ -103,6 +119,11 @@ def told(sentence: str) -> str:
         if found is not None:
             return tr(template).format(**{name: told(value) for name, value in found.groupdict().items()})
     return sentence
+
+
+def told_reasons(sentence: str) -> str:
+    """The same of ``engines.session.RuntimeChoice.reasons``, which are several, each with its own semicolons."""
+    return "; ".join(told(reason) for reason in re.split(r"; (?=not [\w-]+: )", sentence))
 
 
 @cache

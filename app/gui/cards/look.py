@@ -12,6 +12,7 @@ from app.gui.cards.card import Bench, note, show_note
 from app.gui.cards.part import PartCard
 from app.gui.fields import ChecksField, Choice, ChoiceField, TextField
 from app.gui.flow import Flow
+from app.gui.told import told
 from app.gui.words import later, tr
 from app.gui.worker import shown_error
 from app.models import Models, Offer
@@ -140,7 +141,7 @@ class LookCard(PartCard):
         def offer(parts: tuple[Part, ...]) -> None:
             field = self.fields["runtime"]
             assert isinstance(field, ChoiceField)
-            field.offer([Choice("auto", tr("Automatic")), *(Choice(part.name, part.name, part.missing) for part in parts)])
+            field.offer([Choice("auto", tr("Automatic")), *(Choice(part.name, part.name, told(part.missing)) for part in parts)])
 
         self.bench.worker("models").run(runtimes_here, offer, lambda error: self.said.emit(shown_error(error)))
 

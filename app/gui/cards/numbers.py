@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 from app.gui.cards.card import Bench, Card, note, show_note
 from app.gui.chart import AgeChart
 from app.gui.live import LiveState, Pulse
-from app.gui.told import told
+from app.gui.told import told, told_reasons
 from app.gui.words import later, tr
 from app.vitals import Vitals
 from engines.session import ModelUse
@@ -287,7 +287,7 @@ def why_words(models: Sequence[ModelUse]) -> str:
     for model in models:
         if model.why:
             by_reason.setdefault(model.why, []).append(model.model)
-    return "\n".join(f"{breakable(', '.join(names))}: {why}" for why, names in by_reason.items())
+    return "\n".join(f"{breakable(', '.join(names))}: {told_reasons(why)}" for why, names in by_reason.items())
 
 
 def _show(label: QLabel, text: str) -> None:
