@@ -4,6 +4,7 @@ left behind, and nobody waits for ever."""
 from __future__ import annotations
 
 import itertools
+import socket
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +27,7 @@ from rt.lane import Lane
 from rt.line import Line
 from rt.metrics import Metrics
 from rt.options import Look
+from rt.sinks.runner import SinkState
 from rt.tracking import Tracking
 
 
@@ -221,3 +223,27 @@ def test_a_lane_that_cannot_be_made_takes_the_others_with_it(monkeypatch: pytest
     monkeypatch.setattr(Lane, "open", refuses)
     with pytest.raises(DeviceError, match="refuses"):
         session_of(device="host,host")
+
+
+@pytest.mark.parametrize("ended", ["line", "session"])
+def test_a_server_that_never_answers_does_not_hold_the_end_up(ended: str) -> None:
+    """It holds the connection until the end was reached; then the sink's thread ends by itself."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"rtmp://127.0.0.1:{silent.getsockname()[1]}/live/secret"
+        settings = Settings(input=InputSettings(spec="synthetic:size=320x180"), output=OutputSettings(streams=(url,), null=True))
+        session = LiveSession(settings)
+        runner = next(runner for runner in session.line.runners if "null" not in runner.sink.name)
+        session.start()
+        connection, _ = silent.accept()
+        with connection:
+            assert connection.recv(1)
+            session.close() if ended == "session" else session.line.close()
+            if ended == "line":
+                session.line.join()
+            assert not runner.join(0), "it waits for an answer still"
+            assert session.line._ring is not None
+            assert session.line._ring.free == len(session.line._ring), "and holds no frame"
+        session.close()
+        runner._thread.join(60)
+        assert runner.join(0)
+        assert runner.state in (SinkState.CLOSED, SinkState.RETRYING)

@@ -25,6 +25,11 @@ LOSSLESS_DEPTH = 8
 """Frames that may wait for a sink that loses nothing, before it pushes back: a quarter of a second at 30 fps."""
 
 
+OPENING_S = 1.0
+"""How long the end of a line waits for a sink that is only being opened: a server that takes a connection and never answers holds it until
+the sink's own time limit, many seconds, and nothing is lost with it."""
+
+
 class SinkState(StrEnum):
     """What a person is told of a sink."""
 
@@ -61,6 +66,7 @@ class SinkRunner:
         self._reconnects = 0
         self._thread = threading.Thread(target=self._run, name=f"sink-{sink.name}", daemon=True)
         self._video: VideoFormat | None = None
+        self._is_opening = False  # of the runner's thread; any may read it
 
     def start(self, video: VideoFormat) -> None:
         self._video = video
@@ -89,10 +95,22 @@ class SinkRunner:
         self._hurry.set()
 
     def join(self, timeout_s: float) -> bool:
-        """True when the thread has ended, or never began."""
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
+        """After ``end``. True when the thread has ended, or never began.
+
+        A sink that is still being opened is let go of after ``OPENING_S``, but for one that loses nothing: it closes what it opens as soon
+        as that answers, and touches no frame any more.
+        """
+        if self._thread.ident is None:
+            return True
+        self._thread.join(min(timeout_s, OPENING_S) if self._lets_go else timeout_s)
+        if self._thread.is_alive() and self._lets_go:
+            for frame in self._box.drain():
+                _release(frame)
         return not self._thread.is_alive()
+
+    @property
+    def _lets_go(self) -> bool:
+        return self._is_opening and not self.sink.lossless
 
     @property
     def ever_worked(self) -> bool:
@@ -132,7 +150,7 @@ class SinkRunner:
         assert self._video is not None
         try:
             try:
-                self.sink.open(self._video)
+                self._open(self._video)
                 self._tries_succeeded()
                 self._deliver()
             finally:
@@ -141,6 +159,13 @@ class SinkRunner:
             return not self._wait_for_retry(error)
         self._become(SinkState.CLOSED)
         return True
+
+    def _open(self, video: VideoFormat) -> None:
+        self._is_opening = True
+        try:
+            self.sink.open(video)
+        finally:
+            self._is_opening = False
 
     def _deliver(self) -> None:
         while True:
