@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import socket
 import struct
 import subprocess
 import threading
@@ -20,8 +21,9 @@ from rt.audio import AudioBus, AudioChunk
 from rt.capture import open_spec
 from rt.capture.contract import Grab, Source
 from rt.capture.media import MediaSource
+from rt.capture.opening import Opening
 from rt.capture.request import CaptureRequest
-from rt.clock import ManualClock
+from rt.clock import ManualClock, MonotonicClock
 from rt.errors import NoVideoError, SourceError
 
 START_NS = 5_000_000_000
@@ -358,3 +360,53 @@ def test_a_looped_clip_has_as_many_pictures_each_time(shared_data: Path, name: s
     again = twice.media_ms[len(once.grabs) :]
     assert np.abs(np.diff(again) - np.diff(once.media_ms)).max() <= 1
     assert np.array_equal(twice.pictures[len(once.grabs)], once.pictures[0])
+
+
+@pytest.mark.parametrize("scheme", ["http", "tcp", "rtsp"])
+def test_an_address_that_never_answers_is_let_go_of(scheme: str) -> None:
+    """It holds the connection until the end was reached; then the thread that opens ends by itself."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        spec = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/x"
+        source, stop, said = open_spec(spec, CaptureRequest(), MonotonicClock()), threading.Event(), []
+
+        def start() -> None:
+            with pytest.raises(SourceError, match="it was called off") as caught:
+                source.open(stop, AudioBus())
+            said.append(str(caught.value))
+
+        thread = threading.Thread(target=start)
+        thread.start()
+        connection, _ = silent.accept()
+        with connection:
+            stop.set()
+            thread.join(60)
+            assert said, "it waits for an answer still"
+            opening = [thread for thread in threading.enumerate() if thread.name == "opening"]
+            assert len(opening) == 1
+        opening[0].join(60)
+        assert not opening[0].is_alive()
+        source.close()
+
+
+def test_what_is_opened_too_late_is_closed_at_once() -> None:
+    class Late:
+        is_closed = False
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    late, go, stop = Late(), threading.Event(), threading.Event()
+
+    def opened() -> Late:
+        go.wait()
+        return late
+
+    stop.set()
+    opening = Opening(opened)
+    assert opening.wait(stop) is None
+    go.set()
+    opening._thread.join(60)
+    assert late.is_closed
+    assert Opening(lambda: late).wait(threading.Event()) is late
+    with pytest.raises(ValueError, match="no"):
+        Opening(lambda: int("no")).wait(threading.Event())

@@ -33,6 +33,7 @@ CAMERA = (
     later("{address} went off the air; check whoever sends it, and the network"),
     later("{address} cannot be opened: {why}; check the address and that it is on the air"),
     later("nothing came within {seconds} s"),
+    later("{address} was not opened: it was called off; start again to open it"),
     later("the input {file} does not exist; give a video file, an address, a camera (`ffrt cameras` lists them) or synthetic:"),
     later("the input {file} is a folder; give a video file, an address, a camera or synthetic:"),
     later("the input {file} is empty (0 bytes); give the original file"),

@@ -6,6 +6,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from rt.address import shown
 from rt.audio import RATE_HZ, AudioBus, AudioChunk
 from rt.capture import SourceKind, sources
 from rt.capture.contract import Grab
+from rt.capture.opening import Opening
 from rt.capture.request import CaptureRequest
 from rt.clock import Clock
 from rt.errors import NoVideoError, SourceError, SourceLostError
@@ -204,8 +206,14 @@ class MediaSource:
             _check_file(Path(self._spec))
         place = self._reader(self._stop) if self._reader else self._spec
         options = LOW_DELAY if self.is_live else {}
+        opened = partial(self._open_media, place, options=dict(options), timeout=None if self._reader else TIMEOUT_S)
         try:
-            return self._open_media(place, options=dict(options), timeout=None if self._reader else TIMEOUT_S)
+            if self._reader is not None or "://" not in self._spec:
+                return opened()
+            container = Opening(opened).wait(self._stop)
+            if container is None:
+                raise SourceError(f"{self._shown} was not opened: it was called off; start again to open it")
+            return container
         except av.error.FFmpegError as error:
             raise SourceError(self._cannot_open(error)) from error
 
